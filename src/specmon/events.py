@@ -1,0 +1,256 @@
+"""What a server log can say: the only language between `formats/` and everything behind it.
+
+A dialect turns a block of whole lines into one `Block`: typed columns for the lines that come by the
+thousand (decode and prefill statistics) and small frozen events for the rare ones (a launch, a crash).
+All positions are byte offsets in the stream, so columns and events can be put back into line order.
+
+Times are seconds on the log's own clock, counted from 1970-01-01 as if that clock were UTC: SGLang
+prints server-local time without a zone, and specmon never guesses one. NaN in a column and None in an
+event mean that the log did not say; zero means zero.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum, StrEnum
+from types import MappingProxyType
+from typing import ClassVar, TypeAlias
+
+MISSING = math.nan
+
+Json: TypeAlias = "str | int | float | bool | None | list[Json] | dict[str, Json]"
+
+
+def _floats() -> array[float]:
+    return array("d")
+
+
+def _integers() -> array[int]:
+    return array("q")
+
+
+class Graph(IntEnum):
+    """Whether a batch ran through a captured graph, as a column holds it."""
+
+    UNKNOWN = -1
+    FALSE = 0
+    TRUE = 1
+
+
+class Clock(StrEnum):
+    """How much of a date the stamps of a block carry."""
+
+    DATED = "dated"  # year, month, day and time
+    YEARLESS = "yearless"
+    TIME_OF_DAY = "time_of_day"
+    UPTIME = "uptime"
+    NONE = "none"
+
+
+@dataclass(slots=True)
+class SampleColumns:
+    """Decode samples of one block, one entry a sample, in line order.
+
+    The first six columns are filled for every sample. An optional column is either as long as `offset`
+    or empty, when the dialect never gives that figure; ask `len(column)`. Within a filled column NaN
+    (or -1 in an integer column) marks the one sample that lacks it.
+    """
+
+    offset: array[int] = field(default_factory=_integers)  # of the line's first byte in the stream
+    at: array[float] = field(default_factory=_floats)  # s, the log's clock
+    rank: array[int] = field(default_factory=_integers)  # index into Block.ranks
+    process: array[int] = field(default_factory=_integers)  # pid in the line's prefix, else -1
+    running: array[int] = field(default_factory=_integers)  # B: requests decoding on this rank
+    tok_s: array[float] = field(default_factory=_floats)  # R: tokens/s of this rank
+
+    accept_len: array[float] = field(default_factory=_floats)  # A, bonus token included
+    accept_rate: array[float] = field(default_factory=_floats)  # as printed: evidence, never a figure
+    context_tokens: array[float] = field(default_factory=_floats)  # KV tokens of all requests (#token)
+    usage: array[float] = field(default_factory=_floats)  # 0..1 of the KV cache
+    queue: array[float] = field(default_factory=_floats)  # requests waiting
+    graph: array[int] = field(default_factory=_integers)  # Graph
+    cycle_ms: array[float] = field(default_factory=_floats)  # C where the engine prints it itself
+    window_s: array[float] = field(default_factory=_floats)  # time that the line covers, where known
+    tokens: array[float] = field(default_factory=_floats)  # tokens that the line covers, where known
+    prompt_tok_s: array[float] = field(default_factory=_floats)
+    drafts: array[float] = field(default_factory=_floats)  # draft rounds
+    drafted: array[float] = field(default_factory=_floats)  # proposed draft tokens
+    accepted: array[float] = field(default_factory=_floats)  # accepted draft tokens
+    iteration: array[int] = field(default_factory=_integers)
+
+    def __len__(self) -> int:
+        return len(self.offset)
+
+
+@dataclass(slots=True)
+class PrefillColumns:
+    """Prefill batches of one block, one entry a line, in line order."""
+
+    offset: array[int] = field(default_factory=_integers)
+    at: array[float] = field(default_factory=_floats)
+    rank: array[int] = field(default_factory=_integers)
+    process: array[int] = field(default_factory=_integers)
+    new_tokens: array[float] = field(default_factory=_floats)  # computed, without cache hits
+    cached_tokens: array[float] = field(default_factory=_floats)
+    running: array[float] = field(default_factory=_floats)
+    queue: array[float] = field(default_factory=_floats)
+    usage: array[float] = field(default_factory=_floats)
+
+    def __len__(self) -> int:
+        return len(self.offset)
+
+
+@dataclass(frozen=True, slots=True)
+class LogEvent:
+    """A rare line. `rank` is the tag as logged ("DP0 TP0"), "" without one."""
+
+    kind: ClassVar[str] = "event"
+
+    offset: int
+    at: float | None = None
+    rank: str = ""
+    process: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Launched(LogEvent):
+    """A server process says with which settings it was started. Secrets are already dropped."""
+
+    kind: ClassVar[str] = "launch"
+
+    flags: Mapping[str, Json] = field(default_factory=lambda: MappingProxyType({}))  # the log's own names
+    is_complete: bool = True  # False: the record was cut, so a flag that is not there proves nothing
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchContinued(LogEvent):
+    """The rest of a launch record that was broken over lines: its flags belong to the last `Launched`."""
+
+    kind: ClassVar[str] = "launch_continued"
+
+    flags: Mapping[str, Json] = field(default_factory=lambda: MappingProxyType({}))
+    is_complete: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessStarted(LogEvent):
+    """`Started server process [pid]`: another pid than before means another life."""
+
+    kind: ClassVar[str] = "process_started"
+
+    pid: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Ready(LogEvent):
+    """The server answers requests from here on."""
+
+    kind: ClassVar[str] = "ready"
+
+
+@dataclass(frozen=True, slots=True)
+class Retracted(LogEvent):
+    """The KV cache was full and requests were put back into the queue."""
+
+    kind: ClassVar[str] = "retraction"
+
+    requests: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Flushed(LogEvent):
+    """The prefix cache was flushed; the statistics window that holds it is not a steady one."""
+
+    kind: ClassVar[str] = "flush"
+
+
+@dataclass(frozen=True, slots=True)
+class Crashed(LogEvent):
+    """An exception, a watchdog, a child that died."""
+
+    kind: ClassVar[str] = "crash"
+
+    cause: str = "exception"  # exception, watchdog, subprocess, signal
+    detail: str = ""
+    exit_code: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StopRequested(LogEvent):
+    """SIGTERM, SIGINT or ^C arrived: what ends afterwards ends in good order."""
+
+    kind: ClassVar[str] = "stop_requested"
+
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Exited(LogEvent):
+    """The process says that it ends."""
+
+    kind: ClassVar[str] = "exit"
+
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WentIdle(LogEvent):
+    """The log itself says that nothing is being served (SGLang never does: its silence is ambiguous)."""
+
+    kind: ClassVar[str] = "idle"
+
+
+@dataclass(frozen=True, slots=True)
+class EnvironmentSet(LogEvent):
+    """A line that proves the value of an environment variable (NCCL INFO)."""
+
+    kind: ClassVar[str] = "environment"
+
+    name: str = ""
+    value: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphCaptured(LogEvent):
+    """A CUDA graph was captured; `stage` is "decode", "verify", "draft", "draft_extend", "prefill" or ""."""
+
+    kind: ClassVar[str] = "graph"
+
+    stage: str = ""
+    is_end: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Generation requests that the access log of a block says were answered with success."""
+
+    count: int = 0
+    last_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """All that a block of whole lines said.
+
+    `recognised` counts the lines of the block that are this engine's at all, whatever they say: 0 over a
+    whole stream means that it is no log of this engine. `unparsed` holds the offsets of lines that look
+    like statistics lines and lack a figure they need.
+    """
+
+    start: int  # offset of the first byte
+    end: int  # offset after the last byte
+    lines: int  # line ends in the block
+    recognised: int = 0
+    clock: Clock = Clock.NONE
+    clock_resolution_s: float = 1.0
+    utc_offset_s: int | None = None  # only when a stamp carries it
+    ranks: tuple[str, ...] = ("",)  # what the rank columns index
+    decode: SampleColumns = field(default_factory=SampleColumns)
+    prefill: PrefillColumns = field(default_factory=PrefillColumns)
+    events: tuple[LogEvent, ...] = ()
+    answers: Answers = Answers()
+    unparsed: array[int] = field(default_factory=_integers)
+    clipped: int = 0  # statistics lines that a terminal cut columns out of, but which could be read

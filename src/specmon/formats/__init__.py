@@ -1,0 +1,34 @@
+"""Log dialects: the door that every one of them opens.
+
+A dialect is a factory of parsers. A parser belongs to one stream, is fed blocks of whole lines (each
+ended by a line feed; carriage returns have become line feeds, NULs are gone) and answers each with a
+`Block`. How a stream is cut into blocks never changes what is said in all: a line alone is a block of
+one, and what spans lines (a traceback, a launch record broken by a terminal) is kept inside the parser.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from specmon.events import Block
+
+
+class Parser(Protocol):
+    """Reads one stream of one engine."""
+
+    def feed(self, block: bytes, start: int) -> Block:
+        """Read a block of whole lines that begins at byte `start` of its stream. Never raises on input."""
+        ...
+
+
+class Dialect(Protocol):
+    """One engine's way of writing logs."""
+
+    @property
+    def engine(self) -> str:
+        """The name of the engine, as reports print it: "sglang"."""
+        ...
+
+    def open(self) -> Parser:
+        """A parser for a new stream."""
+        ...

@@ -1,0 +1,314 @@
+"""A frozen picture of a session: all that the screen and the plain lines may show.
+
+The monitor makes one a few times a second; widgets draw it and compute nothing. Every figure is either
+a measured number or None, and where None needs a reason, the reason stands beside it. Times named `at`
+are seconds since 1970 on the clock of the log (see `specmon.events`), `now` is on the session's clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+from typing import TypeAlias
+
+Figures: TypeAlias = Mapping[str, int]
+
+
+class Role(StrEnum):
+    """Which side of the comparison a server is on."""
+
+    BASELINE = "baseline"
+    SPECULATIVE = "speculative"
+    UNKNOWN = "unknown"
+
+
+class RunState(StrEnum):
+    """What a server's current life is doing, by its log."""
+
+    STARTING = "starting"
+    READY = "ready"
+    SERVING = "serving"
+    IDLE = "idle"
+    EXITED = "exited"
+    CRASHED = "crashed"
+    UNKNOWN = "unknown"
+
+
+class LinkState(StrEnum):
+    """How the bytes come at the moment."""
+
+    CONNECTING = "connecting"
+    LIVE = "live"
+    WAITING = "waiting"
+    REFUSED = "refused"
+    REPLAY = "replay"
+    ENDED = "ended"
+
+
+class Verdict(StrEnum):
+    """The word of a comparison (DESIGN section 5)."""
+
+    FASTER = "faster"
+    SLOWER = "slower"
+    EQUAL = "equal"
+    NOT_COMPARABLE = "not comparable"
+    CANNOT_TELL = "cannot tell"
+
+
+class Trust(StrEnum):
+    """Whether the measured baseline is the one that was recorded."""
+
+    NO_REFERENCE = "no reference"
+    WAITING = "waiting"
+    MATCHES = "matches"
+    DRIFTING = "drifting"
+    DIVERGED = "diverged"
+    RECOVERED = "recovered"
+
+
+class Severity(StrEnum):
+    """How loud a line of the event list is; the glyph and the word follow from it."""
+
+    OK = "ok"
+    INFO = "info"
+    WARNING = "warning"
+    ALERT = "alert"
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """The connection of one source."""
+
+    state: LinkState = LinkState.CONNECTING
+    detail: str = ""  # "retry in 4 s: connection lost", "12 s behind"
+    retry_at: float | None = None  # session clock
+
+
+@dataclass(frozen=True, slots=True)
+class SamplePoint:
+    """One decode sample as the charts need it; several ranks at one instant are several points."""
+
+    at: float
+    tok_s: float
+    running: int
+    accept_len: float | None
+    cycle_ms: float | None
+    excluded: str | None = None  # the rule that leaves it out ("after_prefill"), None when it is clean
+
+
+class MarkKind(StrEnum):
+    """What a vertical mark on a chart stands for."""
+
+    RESTART = "restart"
+    GAP = "gap"
+    CRASH = "crash"
+    DRIFT = "drift"
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A vertical mark on the charts of one server."""
+
+    at: float
+    kind: MarkKind
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class LevelFigures:
+    """The level that a server's big number stands for, estimated from its clean samples (DESIGN section 5)."""
+
+    running: int
+    samples: int
+    clean: int
+    decode_tok_s: float | None = None
+    decode_tok_s_ci95: tuple[float, float] | None = None
+    delivered_tok_s: float | None = None
+    median_tok_s: float | None = None
+    mad_tok_s: float | None = None
+    p5_tok_s: float | None = None
+    p95_tok_s: float | None = None
+    accept_len: float | None = None
+    cycle_ms: float | None = None
+    context_tokens: float | None = None  # per request
+    queue: float | None = None
+    cuda_graph: str = "unknown"  # "true", "false", "mixed", "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchView:
+    """What the server says it was started with."""
+
+    model: str | None = None
+    engine_version: str | None = None
+    tp_size: int | None = None
+    dp_size: int | None = None
+    pp_size: int | None = None
+    algorithm: str | None = None
+    num_steps: int | None = None
+    num_draft_tokens: int | None = None
+    topk: int | None = None
+    is_read: bool = False  # False: "launch line not read yet"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerView:
+    """One server, one column of the screen."""
+
+    key: str
+    name: str
+    source: str
+    role: Role
+    link: Link = Link()
+    engine: str | None = None
+    state: RunState = RunState.UNKNOWN
+    speculation: str = "unknown"  # active, inactive, off, unknown
+    launch: LaunchView = LaunchView()
+    run_index: int = 0
+    run_started_at: float | None = None
+    level: LevelFigures | None = None  # of the current run
+    no_data_reason: str = ""  # why `level` is None or holds no speed: one short sentence
+    last_tok_s: float | None = None  # sum of every rank's latest line
+    running: int | None = None  # at the latest line
+    last_sample_at: float | None = None
+    age_s: float | None = None  # how old the newest sample is on the session's clock
+    is_stale: bool = False  # older than the larger of 5 s and 3 usual gaps, or a server that ended
+    samples: int = 0  # of the current run
+    clean: int = 0
+    excluded: Figures = field(default_factory=lambda: MappingProxyType({}))
+    unparsed: int = 0
+    points: tuple[SamplePoint, ...] = ()  # of all runs inside the held window, oldest first
+    marks: tuple[Mark, ...] = ()
+    reference_tok_s: float | None = None  # at `level.running`, for the dotted line
+    reference_cycle_ms: float | None = None
+    notices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One condition that differs between two fingerprints or servers."""
+
+    kind: str  # "env", "flag", "version", "gpu", "graph"
+    name: str
+    before: str | None  # the reference's (or the baseline's) value, None when it is not set
+    now: str | None
+    weight: str  # "matters", "unknown", "expected", "noise"
+
+
+@dataclass(frozen=True, slots=True)
+class TrustView:
+    """The measured baseline against its reference."""
+
+    state: Trust = Trust.NO_REFERENCE
+    reference: str | None = None  # its name
+    running: int | None = None
+    reference_tok_s: float | None = None
+    measured_tok_s: float | None = None
+    deviation: float | None = None  # measured / reference - 1
+    tolerance: float | None = None
+    samples_seen: int = 0
+    samples_needed: int = 3
+    since: float | None = None  # log clock
+    causes: tuple[Difference, ...] = ()
+    sentence: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AgainstReference:
+    """The speculative server compared with the reference instead of the measured baseline."""
+
+    speedup: float
+    break_even_accept_len: float
+    headroom: float
+    verdict: Verdict
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonView:
+    """Baseline against speculative at one level."""
+
+    verdict: Verdict
+    sentence: str
+    running: int | None = None
+    speedup: float | None = None
+    speedup_ci95: tuple[float, float] | None = None
+    delivered_speedup: float | None = None
+    accept_len: float | None = None
+    break_even_accept_len: float | None = None
+    headroom: float | None = None
+    baseline_clean: int = 0
+    speculative_clean: int = 0
+    same_load: bool | None = None
+    against_reference: AgainstReference | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """The verdict band: a glyph, a word, a sentence, a line of why. It never wraps and is always there."""
+
+    severity: Severity
+    word: str  # "SPECULATIVE WINS", "BASELINE NOT TRUSTED", "CANNOT TELL", "NO DATA"
+    sentence: str
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EventLine:
+    """One line of the event list."""
+
+    at: float
+    severity: Severity
+    server: str  # name, "" for the session
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """One line of a server's log, control characters already made visible."""
+
+    server: str
+    role: Role
+    at: float | None
+    text: str
+    is_stats: bool = False
+    is_unparsed: bool = False
+    excluded: str | None = None  # the rule that left its sample out
+
+
+@dataclass(frozen=True, slots=True)
+class Playback:
+    """Where a replay stands. Positions are seconds on the log clock."""
+
+    position: float
+    start: float
+    end: float
+    speed: float  # 1 is real time, math.inf as fast as possible
+    is_paused: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """All that can be shown at one moment."""
+
+    title: str = "specmon"
+    mode: str = "live"  # live, replay, demo
+    now: float = 0.0  # log clock of the newest thing known (live: this machine's clock, replay: position)
+    headline: Headline = Headline(Severity.INFO, "NO DATA", "no server yet")
+    trust: TrustView = TrustView()
+    comparison: ComparisonView | None = None
+    baseline: ServerView | None = None
+    speculative: ServerView | None = None
+    others: tuple[ServerView, ...] = ()  # role unknown, or a third and fourth server
+    differences: tuple[Difference, ...] = ()  # baseline against speculative, `matters` first
+    events: tuple[EventLine, ...] = ()  # newest first
+    log: tuple[LogLine, ...] = ()  # oldest first, bounded
+    log_revision: int = 0  # grows with every line, also when old ones fall out
+    playback: Playback | None = None
+    demo_note: str = ""  # what the demo shows at the moment
+    version: int = 0  # grows with every change of anything above but `now`
+
+
+EMPTY = Snapshot()

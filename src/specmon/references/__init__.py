@@ -1,0 +1,1 @@
+"""Recorded baselines and the conditions they were recorded under."""

@@ -1,0 +1,1 @@
+"""The verdict without a screen: text, the JSON contract, plain lines."""

@@ -1,0 +1,1 @@
+"""The Textual screen. It draws what the monitor says and computes no statistics."""
