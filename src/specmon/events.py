@@ -21,7 +21,7 @@ from typing import ClassVar, TypeAlias
 
 MISSING = math.nan
 
-Json: TypeAlias = "str | int | float | bool | None | list[Json] | dict[str, Json]"
+Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
 
 
 def _floats() -> array[float]:
