@@ -13,6 +13,8 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import TypeAlias
 
+from specmon.references.difference import Difference as Difference
+
 Figures: TypeAlias = Mapping[str, int]
 
 
@@ -184,17 +186,6 @@ class ServerView:
     reference_tok_s: float | None = None  # at `level.running`, for the dotted line
     reference_cycle_ms: float | None = None
     notices: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """One condition that differs between two fingerprints or servers."""
-
-    kind: str  # "env", "flag", "version", "gpu", "graph"
-    name: str
-    before: str | None  # the reference's (or the baseline's) value, None when it is not set
-    now: str | None
-    weight: str  # "matters", "unknown", "expected", "noise"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,112 @@
+"""Reading references: from a file, by name, or from the short form on a command line."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from specmon.errors import ConfigError
+from specmon.references.model import SCHEMA, Reference, ReferenceLevel
+
+_SHORT = re.compile(r"(?P<tok_s>\d+(?:\.\d+)?)(?:@(?P<running>\d+))?")
+_NAME = re.compile(r"[\w.+-]+")
+
+
+def parse_short(text: str) -> Reference:
+    """`88.8` or `88.8@4`: tok/s, and the number of running requests (1 unless given)."""
+    if (match := _SHORT.fullmatch(text.strip())) is None:
+        raise ConfigError(f"reference {text!r}: write tokens per second and, after @, the running requests: 88.8@1.")
+    tok_s, running = float(match["tok_s"]), int(match["running"] or 1)
+    if tok_s <= 0 or running < 1:
+        raise ConfigError(f"reference {text!r}: both numbers must be above 0, as in 88.8@1.")
+    return Reference(name=f"{tok_s:g} tok/s", levels=(ReferenceLevel(running=running, tok_s=tok_s),))
+
+
+def find(name: str, folders: tuple[Path, ...]) -> Path:
+    """The file of a reference: a path as it is, else NAME.toml in the first folder that has it."""
+    if name.endswith(".toml") or "/" in name:
+        return Path(name).expanduser()
+    if _NAME.fullmatch(name) is None:
+        raise ConfigError(f"reference {name!r}: a name has letters, digits and . _ + - only; or give a path to a file.")
+    for folder in folders:
+        if (path := folder / f"{name}.toml").is_file():
+            return path
+    places = " or ".join(str(folder) for folder in folders)
+    raise ConfigError(f"reference {name!r}: there is no {name}.toml in {places}. Write one, or use --reference-tok-s.")
+
+
+def load(path: Path, *, warn: Callable[[str], None] = lambda _: None) -> Reference:
+    """Read a reference file; raises ConfigError naming file, line and key.
+
+    A file of a newer schema may hold keys that we do not know: each is told through `warn` and left out.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"reference {path}: it is not UTF-8 text. Is this a reference file?") from error
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise ConfigError(f"reference {path}: {reason}. Check the path.") from error
+    try:
+        content = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"reference {path}: it is not valid TOML: {error}. Was the file cut?") from error
+    try:
+        return Reference.model_validate(content)
+    except ValidationError as error:
+        unknown = [fault["loc"] for fault in error.errors() if fault["type"] == "extra_forbidden"]
+        if _is_newer(content) and len(unknown) == error.error_count():
+            for keys in unknown:
+                warn(f"reference {path}: {_dotted(keys)} is not known to this version and is left out.")
+            return Reference.model_validate(_without(content, unknown))
+        raise ConfigError(_sentence(path, text, error)) from error
+
+
+def _is_newer(content: Mapping[str, object]) -> bool:
+    schema = content.get("schema")
+    return isinstance(schema, int) and schema > SCHEMA
+
+
+def _without(content: dict[str, object], unknown: list[tuple[int | str, ...]]) -> dict[str, object]:
+    for keys in unknown:
+        place: object = content
+        for key in keys[:-1]:
+            place = place[key] if isinstance(place, dict | list) else None  # type: ignore[index, unused-ignore]  # keys come from the model's own walk of it
+        if isinstance(place, dict):
+            place.pop(keys[-1], None)
+    return content
+
+
+def _dotted(keys: tuple[int | str, ...]) -> str:
+    return ".".join(str(key + 1) if isinstance(key, int) else key for key in keys) or "the file"
+
+
+def _sentence(path: Path, text: str, error: ValidationError) -> str:
+    fault = error.errors()[0]
+    keys = fault["loc"]
+    line = _line_of(text, keys)
+    place = f"{path}:{line}" if line else str(path)
+    what = "is not known" if fault["type"] == "extra_forbidden" else fault["msg"].removeprefix("Value error, ").lower()
+    more = error.error_count() - 1
+    rest = f" ({more} more like this)" if more else ""
+    return f"reference {place}: {_dotted(keys)}: {what}{rest}. Correct the file."
+
+
+def _line_of(text: str, keys: tuple[int | str, ...]) -> int | None:
+    """The line of a key, by looking for `key =` behind as many headers of its table as the path says."""
+    names = [key for key in keys if isinstance(key, str)]
+    if not names:
+        return None
+    header = re.compile(rf"\s*\[\[?\s*{re.escape('.'.join(names[:-1]))}\s*\]\]?") if len(names) > 1 else None
+    wanted = next((key for key in keys if isinstance(key, int)), 0) + 1
+    seen = 0
+    for number, line in enumerate(text.splitlines(), start=1):
+        if header is not None and header.match(line):
+            seen += 1
+        if (header is None or seen == wanted) and re.match(rf"\s*[\"']?{re.escape(names[-1])}[\"']?\s*=", line):
+            return number
+    return None
