@@ -1,0 +1,1 @@
+"""The capture directory: logs as they arrived, with the conditions of every server life."""
