@@ -1,2 +1,217 @@
-def main() -> None:
-    raise SystemExit(2)
+"""Options to settings to a call. Everything heavy is imported inside the command that needs it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from specmon import __version__
+from specmon.errors import SpecmonError
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])  # what click decorates has any signature
+
+EXIT_USAGE = 2
+EXIT_INTERRUPTED = 130
+
+
+def main(args: list[str] | None = None) -> None:
+    """Run a command line and exit with the codes of every command: 0, 1, 2, 3 or 130."""
+    sys.exit(_run(args))
+
+
+def _run(args: list[str] | None) -> int:
+    try:
+        result = cli.main(args=args, prog_name="specmon", standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.ctx.get_help() if error.ctx else error.message)
+        return 0
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except SpecmonError as error:
+        click.echo(f"specmon: {error}", err=True)
+        return EXIT_USAGE
+    except (click.Abort, KeyboardInterrupt):
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        # The reader (head, less) has gone; without this the interpreter complains while it closes stdout.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return result if isinstance(result, int) else 0
+
+
+def _sides(function: _Function) -> _Function:
+    """--baseline and --spec."""
+    for option in (
+        click.option(
+            "--spec",
+            "speculative",
+            metavar="SOURCE",
+            multiple=True,
+            help="The log of the speculative server; may be given several times.",
+        ),
+        click.option(
+            "--baseline",
+            metavar="SOURCE",
+            multiple=True,
+            help="The log of the server without speculation; may be given several times.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def _reference(function: _Function) -> _Function:
+    for option in (
+        click.option(
+            "--reference-tok-s",
+            metavar="TOK_S[@RUNNING]",
+            help="A reference without a file: the baseline's tokens per second, and at how many running requests.",
+        ),
+        click.option(
+            "--reference",
+            metavar="NAME",
+            help="The recorded baseline: NAME in ./references or in the user's data folder, or the path of a file.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def _screen(function: _Function) -> _Function:
+    for option in (
+        click.option("--ascii", "is_ascii", is_flag=True, help="Draw with ASCII characters only."),
+        click.option("--theme", metavar="NAME", help="The colour theme to begin with."),
+        click.option(
+            "--interval",
+            "interval_s",
+            type=click.FloatRange(min=0.1),
+            default=5.0,
+            show_default=True,
+            help="Seconds between two sets of plain lines.",
+        ),
+        click.option(
+            "--plain",
+            "is_plain",
+            is_flag=True,
+            help="Print lines instead of a screen; chosen by itself when there is no terminal.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def _speed(default: str) -> Callable[[_Function], _Function]:
+    return click.option(
+        "--speed",
+        type=_Speed(),
+        default=default,
+        show_default=True,
+        help="How many times faster than it happened, or `max` for as fast as possible.",
+    )
+
+
+class _Speed(click.ParamType):
+    name = "factor"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        text = str(value).strip().lower().removesuffix("x")
+        if text == "max":
+            return float("inf")
+        try:
+            factor = float(text)
+        except ValueError:
+            factor = 0.0
+        if not 0 < factor < float("inf"):
+            self.fail(f"{value!r} is no speed; write a number above 0, such as 10, or max", param, ctx)
+        return factor
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, "-V", "--version", message="specmon %(version)s")
+def cli() -> None:
+    """Is speculative decoding really faster, and is the baseline the one you think it is?
+
+    specmon reads the logs of LLM servers and shows a baseline and a speculative server side by side: tokens per
+    second, accept length, cycle time, the break-even, and whether the measured baseline still is the recorded one.
+    """
+
+
+@cli.command(epilog="Example: specmon connect gpu01 --baseline /var/log/base.log --spec /var/log/eagle3.log")
+@click.argument("hosts", nargs=-1, required=True, metavar="HOST...")
+@_sides
+@_reference
+@click.option("-p", "--port", type=click.IntRange(1, 65535), help="The SSH port, when the SSH configuration has none.")
+@click.option(
+    "-i", "--identity", "identities", multiple=True, type=click.Path(path_type=Path), help="A private key file."
+)
+@click.option("-J", "--jump", metavar="[USER@]HOST[:PORT]", help="Go through this host.")
+@click.option("-F", "--ssh-config", type=click.Path(path_type=Path), help="Instead of ~/.ssh/config.")
+@click.option("--known-hosts", type=click.Path(path_type=Path), help="Instead of ~/.ssh/known_hosts.")
+@click.option("--from-start", is_flag=True, help="Read each log from its beginning, not only its last megabytes.")
+@_screen
+def connect(**options: Any) -> int:
+    """Follow the logs of servers over SSH.
+
+    Without --baseline and --spec the SGLang servers of each HOST are found by their processes, and the logs by where
+    those write to. A SOURCE is a path on the first HOST, HOST:PATH, or ./PATH on this machine.
+    """
+    from specmon.commands.connect import connect as run
+
+    return run(**options)
+
+
+@cli.command(epilog="Example: specmon replay --baseline base.log --spec eagle3.log --speed 20")
+@click.argument("sources", nargs=-1, metavar="[SOURCE]...")
+@_sides
+@_reference
+@_speed("1")
+@_screen
+def replay(**options: Any) -> int:
+    """Play captured logs by their own clock, on the same screen.
+
+    A SOURCE is a log file, a capture directory or - for stdin.
+    """
+    from specmon.commands.replay import replay as run
+
+    return run(**options)
+
+
+@cli.command(epilog="Example: specmon demo --speed 3")
+@_speed("1")
+@_screen
+def demo(**options: Any) -> int:
+    """Show a true story in 90 seconds, over a real SSH connection to this machine.
+
+    A loopback SSH server with a throw-away key plays a capture of two servers; nothing else is needed.
+    """
+    from specmon.commands.demo import demo as run
+
+    return run(**options)
+
+
+@cli.command(epilog="Example: specmon summary --format json base.log eagle3.log")
+@click.argument("sources", nargs=-1, metavar="[SOURCE]...")
+@_sides
+@_reference
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="How to print the result.",
+)
+def summary(**options: Any) -> int:
+    """Read logs to their ends and print the result.
+
+    A SOURCE is a log file, a capture directory, HOST:PATH or - for stdin.
+    """
+    from specmon.commands.summary import summary as run
+
+    return run(**options)

@@ -75,7 +75,10 @@ def _without(content: dict[str, object], unknown: list[tuple[int | str, ...]]) -
     for keys in unknown:
         place: object = content
         for key in keys[:-1]:
-            place = place[key] if isinstance(place, dict | list) else None  # type: ignore[index, unused-ignore]  # keys come from the model's own walk of it
+            if isinstance(place, dict):
+                place = place.get(key)
+            elif isinstance(place, list) and isinstance(key, int):
+                place = place[key]
         if isinstance(place, dict):
             place.pop(keys[-1], None)
     return content

@@ -1,0 +1,115 @@
+"""The layers hold: data flows one way, and the pure parts know nothing of I/O or the screen."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parents[1] / "src" / "specmon"
+
+# What each part may import of ours, besides itself. A part that is not listed fails the test.
+ALLOWED: dict[str, set[str]] = {
+    "__init__": set(),
+    "__main__": {"cli"},
+    "errors": set(),
+    "secrets": set(),
+    "resources": set(),
+    "events": set(),
+    "formats": {"events", "secrets"},
+    "references": {"errors"},
+    "captures": {"errors", "references"},
+    "sources": {"errors", "secrets"},
+    "analysis": {"events", "references"},
+    "monitor": {"analysis", "errors", "events", "formats", "references", "sources.events", "sources.framing"},
+    "reports": {"", "analysis", "events", "monitor", "references"},  # "" is the version
+    "ui": {"errors", "monitor.snapshot", "monitor.feed", "resources"},
+    "feeds": {"captures", "errors", "events", "formats", "monitor", "references", "sources"},
+    "demo": {"captures", "errors", "feeds", "references", "resources", "sources"},
+    "cli": {"", "commands", "errors"},
+    "commands": {
+        "captures",
+        "demo",
+        "errors",
+        "feeds",
+        "monitor",
+        "references",
+        "reports",
+        "resources",
+        "sources",
+        "ui",
+    },
+}
+PURE = ("events", "formats", "analysis", "secrets")
+FORBIDDEN_IN_PURE = {"asyncio", "asyncssh", "textual", "rich", "click", "time", "datetime.now", "random", "socket"}
+
+
+def modules() -> list[Path]:
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def dotted(path: Path) -> str:
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return ".".join(parts)
+
+
+def imports_of(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            assert node.module is not None
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+@pytest.mark.parametrize("path", modules(), ids=dotted)
+def test_module_imports_only_what_its_layer_may(path: Path) -> None:
+    part = dotted(path).split(".")[0]
+    assert part in ALLOWED, f"{part} has no place in the layers yet"
+    for name in imports_of(path):
+        if name != "specmon" and not name.startswith("specmon."):
+            continue
+        inner = name.removeprefix("specmon").removeprefix(".")
+        if inner == "__version__":
+            inner = ""
+        if inner.split(".")[0] == part and inner:
+            continue
+        if inner == "" and name == "specmon" and "" not in ALLOWED[part]:
+            continue  # `from specmon import x` also yields specmon.x, which is judged
+        allowed = any(inner == place or (place and inner.startswith(f"{place}.")) for place in ALLOWED[part])
+        parent_of_allowed = any(place.startswith(f"{inner}.") for place in ALLOWED[part]) if inner else True
+        assert allowed or parent_of_allowed, f"{dotted(path)} imports specmon.{inner}"
+
+
+@pytest.mark.parametrize("path", [p for p in modules() if dotted(p).split(".")[0] in PURE], ids=dotted)
+def test_pure_module_imports_no_io_clock_or_screen(path: Path) -> None:
+    found = {
+        name for name in imports_of(path) for bad in FORBIDDEN_IN_PURE if name == bad or name.startswith(f"{bad}.")
+    }
+    assert not found
+
+
+def loaded_by(statement: str) -> set[str]:
+    code = f"import sys; {statement}; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+@pytest.mark.parametrize("part", ["events", "formats.sglang", "analysis"])
+def test_pure_part_loads_neither_asyncio_nor_asyncssh_nor_textual(part: str) -> None:
+    assert not {"asyncio", "asyncssh", "textual"} & loaded_by(f"import specmon.{part}")
+
+
+def test_command_line_loads_nothing_heavy() -> None:
+    assert not {"asyncio", "asyncssh", "textual", "numpy", "pydantic", "rich"} & loaded_by("import specmon.cli")
+
+
+def test_screen_loads_neither_ssh_nor_parsers() -> None:
+    loaded = loaded_by("import specmon.ui.app")
+    assert not {name for name in loaded if name.startswith(("asyncssh", "specmon.sources", "specmon.formats"))}
