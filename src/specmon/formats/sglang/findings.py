@@ -1,0 +1,125 @@
+"""What one block has given so far, until it becomes a `Block`."""
+
+from __future__ import annotations
+
+from array import array
+from typing import TypeVar
+
+from specmon.events import Answers, Block, Clock, LogEvent, PrefillColumns, SampleColumns
+from specmon.formats.sglang.columns import DecodeRow, PrefillRow, decode_columns, prefill_columns, sort_columns
+from specmon.formats.sglang.prefix import Prefix
+from specmon.formats.sglang.statistics import DecodeFigures, PrefillFigures
+
+
+class Findings:
+    """Collects lines in any order; `block` puts them into the order of the stream."""
+
+    def __init__(self, text: bytes, start: int) -> None:
+        self.text = text  # the block behind a line feed, so that every line of it begins with one
+        self.start = start  # offset of the block's first byte
+        self.decode_rows: list[DecodeRow] = []
+        self.prefill_rows: list[PrefillRow] = []
+        self.events: list[LogEvent] = []
+        self.unparsed: list[int] = []
+        self.recognised = 0
+        self.clipped = 0
+        self.answers = 0
+        self.answered_at: float | None = None
+        self._slow_decode = SampleColumns()
+        self._slow_prefill = PrefillColumns()
+        self._is_dated = False
+        self._has_milliseconds = False
+        self._utc_offset_s: int | None = None
+
+    def line_end(self, offset: int) -> int:
+        """Offset behind the line in which `offset` lies."""
+        end = self.text.find(b"\n", offset - self.start + 1)
+        return self.start + (len(self.text) if end < 0 else end)
+
+    def note_prefix(self, prefix: Prefix) -> None:
+        """Remember what kind of clock the block has."""
+        self._is_dated = self._is_dated or prefix.at == prefix.at
+        self._has_milliseconds = self._has_milliseconds or prefix.has_milliseconds
+        if self._utc_offset_s is None:
+            self._utc_offset_s = prefix.utc_offset_s
+
+    def note_answer(self, at: float) -> None:
+        """Count a request that was answered with success."""
+        self.answers += 1
+        self.answered_at = at if at == at else self.answered_at
+
+    def add_decode(self, figures: DecodeFigures, prefix: Prefix, rank: int, offset: int, *, is_ended: bool) -> None:
+        """Add a decode line that was read field by field, or count it as unparsed."""
+        if figures.running is None or figures.tok_s != figures.tok_s:
+            # A throughput of nan is an answer, and a line that has not ended may still get its figures.
+            if is_ended and (figures.running is None or not figures.has_throughput):
+                self.unparsed.append(offset)
+            return
+        self.clipped += figures.is_clipped
+        columns = self._slow_decode
+        columns.offset.append(offset)
+        columns.at.append(prefix.at)
+        columns.rank.append(rank)
+        columns.process.append(prefix.process)
+        columns.running.append(figures.running)
+        columns.tok_s.append(figures.tok_s)
+        columns.accept_len.append(figures.accept_len)
+        columns.accept_rate.append(figures.accept_rate)
+        columns.context_tokens.append(figures.context_tokens)
+        columns.usage.append(figures.usage)
+        columns.queue.append(figures.queue)
+        columns.graph.append(figures.graph)
+
+    def add_prefill(self, figures: PrefillFigures, prefix: Prefix, rank: int, offset: int, *, is_ended: bool) -> None:
+        """Add a prefill line that was read field by field, or count it as unparsed."""
+        if figures.new_tokens != figures.new_tokens:
+            if is_ended:
+                self.unparsed.append(offset)
+            return
+        self.clipped += figures.is_clipped
+        columns = self._slow_prefill
+        columns.offset.append(offset)
+        columns.at.append(prefix.at)
+        columns.rank.append(rank)
+        columns.process.append(prefix.process)
+        columns.new_tokens.append(figures.new_tokens)
+        columns.cached_tokens.append(figures.cached_tokens)
+        columns.running.append(figures.running)
+        columns.queue.append(figures.queue)
+        columns.usage.append(figures.usage)
+
+    def block(self, ranks: tuple[str, ...]) -> Block:
+        """All of it, in line order."""
+        self.events.sort(key=lambda event: event.offset)
+        size = len(self.text) - 1
+        return Block(
+            start=self.start,
+            end=self.start + size,
+            lines=self.text.count(b"\n") - 1,
+            recognised=self.recognised,
+            clock=Clock.DATED if self._is_dated else Clock.NONE,
+            clock_resolution_s=0.001 if self._has_milliseconds else 1.0,
+            utc_offset_s=self._utc_offset_s,
+            ranks=ranks,
+            decode=_joined(decode_columns(self.decode_rows), self._slow_decode),
+            prefill=_joined(prefill_columns(self.prefill_rows), self._slow_prefill),
+            events=tuple(self.events),
+            answers=Answers(self.answers, self.answered_at),
+            unparsed=array("q", sorted(self.unparsed)),
+            clipped=self.clipped,
+        )
+
+
+_Columns = TypeVar("_Columns", SampleColumns, PrefillColumns)
+
+
+def _joined(quick: _Columns, slow: _Columns) -> _Columns:
+    if not slow.offset:
+        return quick
+    if not quick.offset:
+        sort_columns(slow)
+        return slow
+    for name in quick.__slots__:
+        getattr(quick, name).extend(getattr(slow, name))
+    sort_columns(quick)
+    return quick

@@ -1,0 +1,244 @@
+"""Finds SGLang's lines in a block and hands each to the module that can read it.
+
+One pattern goes over the block and stops only at lines with SGLang's bracket and a known body behind it.
+The remaining lines (bars, tracebacks, foreign loggers) are looked at one by one only when one of a few
+words is among them at all.
+"""
+
+from __future__ import annotations
+
+import re
+
+from specmon.events import (
+    Block,
+    Crashed,
+    EnvironmentSet,
+    Exited,
+    LaunchContinued,
+    Launched,
+    LogEvent,
+    ProcessStarted,
+    Ready,
+    StopRequested,
+)
+from specmon.formats import nccl
+from specmon.formats.sglang.findings import Findings
+from specmon.formats.sglang.launch import RECORD, LaunchRecord
+from specmon.formats.sglang.lifecycle import FAMILIAR, STARTS, read_event
+from specmon.formats.sglang.prefix import Prefix, PrefixReader
+from specmon.formats.sglang.statistics import DECODE, HEADER, PREFILL, read_decode, read_prefill
+from specmon.formats.sglang.traceback import TracebackReader
+
+_CSI = rb"(?:\x1b\[[\d;]{0,16}m)*"
+_ANSWER = (
+    rb"(?:" + _CSI + rb"INFO" + _CSI + rb": {1,8}[^ \n]{1,64} - \"" + _CSI
+    + rb"POST /(?:generate|v1/(?:chat/)?completions|v1/responses|v1/messages|api/chat|api/generate|invocations"
+    + rb"|vertex_generate)(?:\?[^ \n]{0,256})? HTTP/[\d.]{1,3}" + _CSI + rb"\" " + _CSI + rb"2\d\d)"
+)  # fmt: skip
+# No quote and no brace may stand in front of a bracket: what they hold is text of a user, not a prefix.
+_BEFORE = rb"[^\[\n\"'{]{0,256}"
+_LINE = re.compile(
+    rb"\n(" + _BEFORE + rb")\[(20\d\d-[^\]\n]{6,96})\] (?:"
+    + DECODE + rb"|" + PREFILL
+    + rb"|(" + HEADER + rb"|(?:Decode|Prefill) batch[,.]?(?=\n|\Z))|(" + _ANSWER + rb")"
+    + rb"|(server_args=)|(" + STARTS + rb")|(" + FAMILIAR + rb"))"
+)  # fmt: skip
+# Which group of `_LINE` was the last to catch something.
+_DECODE_END, _PREFILL_END, _STATISTICS, _ANSWERED, _LAUNCH, _EVENT = 10, 15, 16, 17, 18, 19
+
+_OTHER_LINE = re.compile(rb"\n(?!" + _BEFORE + rb"\[20\d\d-)([^\n]*)")
+_NEEDLES = (b" batch", b"server_args=", nccl.NEEDLE, b"Traceback (most", b": error: ", b"usage: ", b"INFO")
+_WORDS = (b"fired up", b"retracted_reqs", b"flushed", b"hit an exception", b"dog timeout", b" crashed with ", b"SIG",
+          b"sigquit", b" is dead", b"Initialization failed", b" terminated with ", b"ut of memory", b"Capture ",
+          b"kill_process_tree")  # fmt: skip
+_BODY = re.compile(
+    rb"(?:^|(?<=[\s\]:|>-]))(?:((?:Decode|Prefill) batch(?: \[\d{1,15}\])?[,.] ?#)|(server_args=)|(" + STARTS + rb"))"
+)
+_JSON_BODY = re.compile(rb'"(?:message|msg)"\s?:\s?"((?:Decode|Prefill) batch[,. ][^"\\]{1,4096})"')
+_USAGE = re.compile(rb"(?:launch_server\.py|(?:python3? -m )?sglang[\w .-]{0,40}): error: [^\n]{1,300}")
+_USAGE_HEAD = re.compile(rb"usage: (?:launch_server\.py|sglang)\b")
+_STYLE = re.compile(rb"\x1b\[[\d;?]{0,16}[A-Za-z]")
+_KEPT = 4096  # brackets that are remembered
+_LONGEST_BEFORE = 2048  # bytes in front of a body: a bar and its blocks of three bytes each
+
+
+class SglangParser:
+    """Reads one stream of one SGLang server."""
+
+    def __init__(self) -> None:
+        self._prefixes = PrefixReader()
+        self._ranks: dict[str, int] = {"": 0}
+        self._seen: dict[bytes, tuple[float, int]] = {}
+        self._open_launches: dict[int, LaunchRecord] = {}  # by the offset at which the record would go on
+        self._traceback = TracebackReader()
+        self._is_explained = False  # a line has already said why the server goes down
+
+    def feed(self, block: bytes, start: int) -> Block:
+        """Read a block of whole lines; a last line without a line feed is read as a pending one."""
+        text = b"\n" + block
+        found = Findings(text, start)
+        self._read_lines(text, found)
+        self._read_other_lines(text, found)
+        self._open_launches = {at: record for at, record in self._open_launches.items() if at == start + len(block)}
+        return found.block(tuple(self._ranks))
+
+    # -- lines with SGLang's bracket ------------------------------------------------------------------
+
+    def _read_lines(self, text: bytes, found: Findings) -> None:
+        seen = self._seen
+        start = found.start
+        decode, prefill = found.decode_rows, found.prefill_rows
+        for match in _LINE.finditer(text):
+            last = match.lastindex
+            before, bracket = match.group(1, 2)
+            if before or (place := seen.get(bracket)) is None:
+                prefix = self._prefix_of(before, bracket)
+                found.note_prefix(prefix)
+                place = (prefix.at, self._rank_index(prefix.rank))
+                process = prefix.process
+                if not before:
+                    if len(seen) >= _KEPT:
+                        seen.clear()
+                    seen[bracket] = place
+            else:
+                process = -1
+            if last == _DECODE_END:
+                decode.append((start + match.start(), *place, process, match.group(3, 4, 5, 6, 7, 8, 9, 10)))
+            elif last == _PREFILL_END:
+                prefill.append((start + match.start(), *place, process, match.group(11, 12, 13, 14, 15)))
+            elif last == _ANSWERED:
+                found.note_answer(place[0])
+            else:
+                self._read_matched(match, text, found)
+            found.recognised += 1
+
+    def _read_matched(self, match: re.Match[bytes], text: bytes, found: Findings) -> None:
+        last = match.lastindex
+        if last not in (_STATISTICS, _LAUNCH, _EVENT):
+            return
+        end = text.find(b"\n", match.end())
+        is_ended = end >= 0
+        body = text[match.start(last) : end if is_ended else len(text)]
+        prefix = self._prefix_of(match[1], match[2])
+        self._read_body(last, body, prefix, found.start + match.start(), is_ended, found)
+
+    def _prefix_of(self, before: bytes, bracket: bytes) -> Prefix:
+        prefix = self._prefixes.bracket(bracket, before)
+        return self._prefixes.loose(before + b"[" + bracket + b"]") if prefix is None else prefix
+
+    # -- all other lines ------------------------------------------------------------------------------
+
+    def _read_other_lines(self, text: bytes, found: Findings) -> None:
+        others = b"\n".join(_OTHER_LINE.findall(text))
+        is_waiting = bool(self._open_launches) or self._traceback.is_open
+        if not is_waiting and not (others and any(needle in others for needle in (*_NEEDLES, *_WORDS))):
+            return
+        for match in _OTHER_LINE.finditer(text):
+            offset = found.start + match.start()
+            if offset == found.start + len(text) - 1 and not match[1]:
+                break  # what stands behind the last line feed is no line
+            end = offset + len(match[1]) + 1
+            if (record := self._open_launches.pop(offset, None)) and self._go_on(record, match[1], offset, end, found):
+                continue
+            if crash := self._traceback.read(match[1], offset, end):
+                self._add(crash, found)
+                found.recognised += 1
+            is_ended = match.end() < len(text)
+            position = offset
+            for piece in match[1].split(b"\r"):
+                if piece:
+                    self._read_other(piece, position, is_ended, found)
+                position += len(piece) + 1
+
+    def _go_on(self, record: LaunchRecord, line: bytes, offset: int, end: int, found: Findings) -> bool:
+        if not line.strip():
+            self._open_launches[end] = record
+            return True
+        if (flags := record.go_on(line)) is None:
+            return False
+        found.events.append(LaunchContinued(offset, flags=flags, is_complete=record.is_complete))
+        found.recognised += 1
+        if not record.is_complete:
+            self._open_launches[end] = record
+        return True
+
+    def _read_other(self, line: bytes, offset: int, is_ended: bool, found: Findings) -> None:
+        if (at_start := _LINE.match(b"\n" + line + b"\n")) is not None and (last := at_start.lastindex):
+            prefix = self._prefix_of(at_start[1], at_start[2])
+            if last in (_DECODE_END, _PREFILL_END):
+                last = _STATISTICS
+                begin = at_start.end(2) + 2
+            else:
+                begin = at_start.start(last)
+            found.recognised += 1
+            self._read_body(last, line[begin - 1 :], prefix, offset, is_ended, found)
+            return
+        if line.startswith(b"[20"):
+            return
+        if nccl.NEEDLE in line and (environment := nccl.read_environment(line)):
+            name, value, pid = environment
+            found.events.append(EnvironmentSet(offset, process=pid, name=name, value=value))
+            return
+        if line.startswith(b"{") and (json_body := _JSON_BODY.search(line)) and b'"rid"' not in line:
+            prefix = self._prefixes.loose(line[: json_body.start()] + b" " + line[json_body.end() :])
+            found.recognised += 1
+            self._read_body(_STATISTICS, json_body[1], prefix, offset, is_ended, found)
+            return
+        if usage := _USAGE.search(line):
+            found.recognised += 1
+            detail = usage[0].decode("utf-8", "replace")
+            self._add(Crashed(offset, cause="exception", detail=detail), found)
+            return
+        if _USAGE_HEAD.match(line):
+            found.recognised += 1
+            return
+        body = _BODY.search(line, 0, _LONGEST_BEFORE)
+        if body is None or any(sign in line[: body.start()] for sign in (b'"', b"'", b"{")):
+            return
+        kind = (_STATISTICS, _LAUNCH, _EVENT)[(body.lastindex or 1) - 1]
+        found.recognised += 1
+        prefix = self._prefixes.loose(line[: body.start()])
+        self._read_body(kind, line[body.start() :], prefix, offset, is_ended, found)
+
+    # -- bodies ---------------------------------------------------------------------------------------
+
+    def _read_body(self, kind: int, body: bytes, prefix: Prefix, offset: int, is_ended: bool, found: Findings) -> None:
+        found.note_prefix(prefix)
+        if b"\x1b" in body:
+            body = _STYLE.sub(b"", body)
+        if kind == _STATISTICS:
+            rank = self._rank_index(prefix.rank)
+            if body.startswith(b"D"):
+                found.add_decode(read_decode(body, is_ended=is_ended), prefix, rank, offset, is_ended=is_ended)
+            else:
+                found.add_prefill(read_prefill(body, is_ended=is_ended), prefix, rank, offset, is_ended=is_ended)
+        elif kind == _ANSWERED:
+            found.note_answer(prefix.at)
+        elif kind == _LAUNCH:
+            self._read_launch(body, prefix, offset, found)
+        elif event := read_event(body, prefix, offset):
+            self._add(event, found)
+
+    def _read_launch(self, body: bytes, prefix: Prefix, offset: int, found: Findings) -> None:
+        if RECORD.match(body) is None:
+            return
+        record = LaunchRecord()
+        flags = record.begin(body)
+        at = None if prefix.at != prefix.at else prefix.at
+        process = None if prefix.process < 0 else prefix.process
+        self._add(Launched(offset, at, prefix.rank, process, flags, record.is_complete), found)
+        if not record.is_complete:
+            self._open_launches[found.line_end(offset)] = record
+
+    def _add(self, event: LogEvent, found: Findings) -> None:
+        if isinstance(event, Crashed) and event.cause == "signal" and self._is_explained:
+            # The main process tells again what a child, or the operator, has told before.
+            event = Exited(event.offset, event.at, event.rank, event.process, event.detail)
+        elif isinstance(event, Crashed | StopRequested):
+            self._is_explained = True
+        elif isinstance(event, Launched | ProcessStarted | Ready):
+            self._is_explained = False
+        found.events.append(event)
+
+    def _rank_index(self, rank: str) -> int:
+        return self._ranks.setdefault(rank, len(self._ranks))
