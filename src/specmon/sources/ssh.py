@@ -1,0 +1,261 @@
+"""One SSH connection to a host, shared by everything that is asked of it.
+
+asyncssh reads the user's own configuration; what it would decide differently from OpenSSH is put right here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import asyncssh
+
+from specmon.errors import SourceLost, SourceRefused
+from specmon.sources.address import HostAddress, parse_host
+from specmon.sources.ssh_errors import channel_error, connect_error, hand_command
+from specmon.sources.ssh_login import KeyKnowledge, LoginClient, Prompt, ask_passphrase, trusted_keys
+
+READ_BYTES = 65536  # a tenth of the CPU that reading by lines costs
+_PROMPT_LIMIT_S = 180.0  # a person looks for the phone and types a code
+
+
+@dataclass(frozen=True, slots=True)
+class SshSettings:
+    """How hosts are reached. The defaults are what `ssh HOST` does."""
+
+    config_file: Path | None = None  # None: ~/.ssh/config
+    read_config: bool = True
+    port: int | None = None
+    user: str | None = None
+    client_keys: tuple[Path, ...] = ()  # besides those of the configuration and the agent, none when empty
+    use_agent: bool = True
+    known_hosts: tuple[Path, ...] = ()  # empty: what the configuration says, else ~/.ssh/known_hosts
+    connect_timeout_s: float = 15.0
+    login_timeout_s: float = 20.0
+    keepalive_s: float = 15.0
+    keepalive_count: int = 3
+    waits_for_host: bool = False  # whether a host that was never reached is tried again
+
+
+@dataclass(frozen=True, slots=True)
+class CommandResult:
+    """What a remote command gave back."""
+
+    stdout: bytes
+    stderr: bytes
+    status: int | None  # None: it was ended by a signal
+
+
+class RemoteStream:
+    """A running remote command: two streams of bytes."""
+
+    def __init__(self, process: asyncssh.SSHClientProcess[bytes], host: str) -> None:
+        self._process = process
+        self._host = host
+
+    async def read(self) -> bytes:
+        """The next bytes of stdout; b"" when the command has ended. SourceLost when the link is gone."""
+        return await self._read(self._process.stdout)
+
+    async def read_error(self) -> bytes:
+        """The same for stderr."""
+        return await self._read(self._process.stderr)
+
+    async def _read(self, reader: asyncssh.SSHReader[bytes]) -> bytes:
+        try:  # no time limit: a silent log is normal, and keepalives notice a dead link
+            return await reader.read(READ_BYTES)
+        except (asyncssh.Error, OSError) as error:
+            raise channel_error(error, self._host) from error
+
+
+class SshHost:
+    """A host and the one connection to it, dialled when first needed and again after it broke."""
+
+    def __init__(
+        self, address: HostAddress | str, settings: SshSettings | None = None, *, prompt: Prompt | None = None
+    ) -> None:
+        self.address = parse_host(address) if isinstance(address, str) else address
+        self.settings = settings or SshSettings()
+        self._prompt = prompt
+        self._hops: list[asyncssh.SSHClientConnection] = []  # the host itself is the last
+        self._dialling: asyncio.Task[asyncssh.SSHClientConnection] | None = None
+        self._was_reached = self.settings.waits_for_host
+
+    @property
+    def name(self) -> str:
+        """The host as the user wrote it."""
+        return str(self.address)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def connect(self) -> asyncssh.SSHClientConnection:
+        """The open connection; dials when there is none. SourceLost or SourceRefused when it cannot be had."""
+        if self._hops and not self._hops[-1].is_closed():
+            return self._hops[-1]
+        # Everybody who needs the host waits for the same attempt, and gets the same answer.
+        if self._dialling is None or self._dialling.done():
+            self._dialling = asyncio.create_task(self._dial_again(), name=f"dial {self.name}")
+            self._dialling.add_done_callback(_take_error)
+        return await asyncio.shield(self._dialling)
+
+    async def run(self, command: str, *, timeout_s: float = 30.0) -> CommandResult:
+        """Run a command to its end. SourceLost when the link breaks or the time is over."""
+        async with asyncio.timeout(timeout_s) as limit, self._converted(limit):
+            connection = await self.connect()
+            done = await connection.run(command, encoding=None, stdin=asyncssh.DEVNULL)
+            if done.exit_status is None and connection.is_closed():
+                raise SourceLost(f"{self.name}: connection lost during a command")
+            return CommandResult(_as_bytes(done.stdout), _as_bytes(done.stderr), done.exit_status)
+
+    @asynccontextmanager
+    async def stream(self, command: str, *, timeout_s: float = 30.0) -> AsyncIterator[RemoteStream]:
+        """Start a command (within `timeout_s`) and read what it writes; leaving closes its channel."""
+        async with asyncio.timeout(timeout_s) as limit, self._converted(limit):
+            connection = await self.connect()
+            # stdin stays open: its end tells the far side that nobody listens any more
+            process: asyncssh.SSHClientProcess[bytes] = await connection.create_process(command, encoding=None)
+        try:
+            yield RemoteStream(process, self.name)
+        finally:
+            # Closing the channel is all there is: remote signals do not reach every sshd. Its end is not waited for,
+            # since on a frozen link it never comes.
+            process.close()
+
+    async def close(self) -> None:
+        """Close the connection and every channel on it."""
+        if self._dialling is not None and not self._dialling.done():
+            self._dialling.cancel()
+            await asyncio.wait([self._dialling])
+        await self._hang_up()
+
+    @asynccontextmanager
+    async def _converted(self, limit: asyncio.Timeout) -> AsyncIterator[None]:
+        try:
+            yield
+        except asyncio.CancelledError:
+            if limit.expired():
+                raise SourceLost(f"{self.name}: no answer in time") from None
+            raise
+        except (asyncssh.Error, OSError) as error:
+            raise channel_error(error, self.name) from error
+
+    async def _dial_again(self) -> asyncssh.SSHClientConnection:
+        await self._hang_up()
+        port, user = self.settings.port, self.address.user or self.settings.user
+        target = _Hop(HostAddress(self.address.name, user), port)
+        try:
+            try:
+                connection = await self._dial(target, None, None, ())
+            except SourceRefused as refusal:
+                # Only a host that wants more than keys and the agent is worth a question.
+                if self._prompt is None or not isinstance(refusal.__cause__, _WORTH_ASKING):
+                    raise
+                await self._hang_up()
+                connection = await self._dial(target, None, self._prompt, ())
+        except BaseException:
+            await self._hang_up()
+            raise
+        self._was_reached = True
+        return connection
+
+    async def _dial(
+        self,
+        hop: _Hop,
+        tunnel: asyncssh.SSHClientConnection | None,
+        prompt: Prompt | None,
+        trail: tuple[str, ...],
+    ) -> asyncssh.SSHClientConnection:
+        """Connect to one host, through its jump hosts if the configuration names any.
+
+        asyncssh can do the jumps by itself, but then without our timeouts, keepalives and key check on each hop.
+        """
+        settings, knowledge, name = self.settings, KeyKnowledge(), hop.address.name
+        where = {"port": hop.port or (), "username": hop.address.user or (), "config": self._config()}
+        try:
+            # Read once without touching any key, to learn the jump hosts and the known_hosts files.
+            told = await asyncssh.SSHClientConnectionOptions.construct(
+                host=name, client_keys=None, agent_path=None, **where
+            )
+            if tunnel is None and isinstance(told.tunnel, str):
+                for word in told.tunnel.split(","):
+                    jump = _parse_hop(word)
+                    if jump.address.name in (name, *trail):  # "Host *" names a jump host for the jump host itself
+                        break
+                    tunnel = await self._dial(jump, tunnel, prompt, (name, *trail))
+            patience_s = _PROMPT_LIMIT_S if prompt else 0.0
+            connection = await asyncssh.connect(
+                name,
+                tunnel=tunnel,
+                known_hosts=trusted_keys(settings.known_hosts or told.known_hosts, knowledge),
+                client_factory=lambda: LoginClient(name, knowledge, prompt),
+                client_keys=[str(path) for path in settings.client_keys] or (),
+                passphrase=ask_passphrase(name, prompt),
+                agent_path=() if settings.use_agent else None,
+                connect_timeout=settings.connect_timeout_s + patience_s,
+                login_timeout=settings.login_timeout_s + patience_s,
+                keepalive_interval=settings.keepalive_s,
+                keepalive_count_max=settings.keepalive_count,
+                **where,
+            )
+        except (asyncssh.Error, OSError, ValueError) as error:
+            raise connect_error(
+                error,
+                f"{self.name}: jump host {name}" if trail else self.name,
+                by_hand=hand_command(name, settings.config_file),
+                seen_key=knowledge.seen,
+                was_reached=self._was_reached,
+            ) from error
+        self._hops.append(connection)
+        return connection
+
+    def _config(self) -> Sequence[str] | tuple[()] | None:
+        if not self.settings.read_config:
+            return None
+        return () if self.settings.config_file is None else [str(self.settings.config_file)]
+
+    async def _hang_up(self) -> None:
+        hops, self._hops = self._hops, []
+        for connection in reversed(hops):
+            # Not a polite close: on a frozen link that waits for an answer that never comes.
+            connection.abort()
+        for connection in reversed(hops):
+            await connection.wait_closed()
+
+
+_WORTH_ASKING = (asyncssh.PermissionDenied, asyncssh.KeyEncryptionError)
+
+
+@dataclass(frozen=True, slots=True)
+class _Hop:
+    address: HostAddress
+    port: int | None
+
+
+def _parse_hop(text: str) -> _Hop:
+    """Read one `[user@]host[:port]` of a ProxyJump line."""
+    user, at, host = text.strip().rpartition("@")
+    name, colon, port = host.rpartition(":")
+    if not (colon and port.isdecimal()) or name.count(":"):
+        name, port = host, ""
+    return _Hop(HostAddress(name, user if at else None), int(port) if port else None)
+
+
+def _take_error(task: asyncio.Task[asyncssh.SSHClientConnection]) -> None:
+    # An attempt whose askers have all gone would else be reported as an error that nobody looked at.
+    if not task.cancelled():
+        task.exception()
+
+
+def _as_bytes(output: bytes | str | None) -> bytes:
+    return output if isinstance(output, bytes) else b""

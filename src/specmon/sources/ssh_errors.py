@@ -1,0 +1,122 @@
+"""What can go wrong on the way to a host, as one sentence each: the host, the fault, the next step.
+
+The only place that looks at asyncssh's and the system's exceptions. A fault that a wait can mend becomes
+`SourceLost`, one that needs the user becomes `SourceRefused`.
+"""
+
+from __future__ import annotations
+
+import errno
+import shlex
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+
+import asyncssh
+
+from specmon.errors import SourceLost, SourceRefused, SpecmonError
+
+
+@dataclass(frozen=True, slots=True)
+class SeenHostKey:
+    """The key that a host showed and that is not trusted."""
+
+    fingerprint: str  # "SHA256:…"
+    is_changed: bool  # another key is on record for this host
+    files: tuple[str, ...] = ()  # the known_hosts files that were searched
+
+
+def hand_command(host: str, config_file: Path | None) -> str:
+    """The `ssh` command with which the user can do the same by hand."""
+    return shlex.join(["ssh", *([] if config_file is None else ["-F", str(config_file)]), host])
+
+
+def host_key_refused(host: str, key: SeenHostKey, by_hand: str) -> SourceRefused:
+    """The host's key is unknown or has changed; it is never accepted silently."""
+    if key.is_changed:
+        where = f" in {', '.join(key.files)}" if key.files else ""
+        return SourceRefused(
+            f"{host}: the host key has CHANGED ({key.fingerprint}) and is not the one on record{where}. Somebody "
+            f"may be listening in: ask who runs the host; if the change is right, remove the old line with "
+            f"`ssh-keygen -R` and run `{by_hand}` once."
+        )
+    return SourceRefused(
+        f"{host}: host key unknown ({key.fingerprint}). Run `{by_hand}` once to accept it, then try again."
+    )
+
+
+def connect_error(
+    error: Exception, host: str, *, by_hand: str, seen_key: SeenHostKey | None, was_reached: bool
+) -> SpecmonError:
+    """Turn what a connection attempt raised into our own error.
+
+    `was_reached`: the host has been reached before, so that an absent network or daemon is worth waiting for;
+    on the very first attempt a wrong name or port is likelier, and the user wants to know at once.
+    """
+    if isinstance(error, SpecmonError):
+        return error
+    if isinstance(error, asyncssh.HostKeyNotVerifiable):
+        if seen_key is not None:
+            return host_key_refused(host, seen_key, by_hand)
+        return SourceRefused(f"{host}: host key not trusted ({error.reason}). Run `{by_hand}` to see why.")
+    if isinstance(error, asyncssh.PermissionDenied):
+        return SourceRefused(
+            f"{host}: permission denied; no key or password was accepted. "
+            f"Try `{by_hand}`, or add the key with `ssh-add`."
+        )
+    if isinstance(error, asyncssh.KeyEncryptionError):
+        return SourceRefused(
+            f"{host}: the key needs its passphrase. Add it to the agent with `ssh-add`, then try again."
+        )
+    if isinstance(error, asyncssh.ConfigParseError):
+        return SourceRefused(f"{host}: the SSH configuration cannot be read ({error}). Mend it, then try again.")
+    if isinstance(error, asyncssh.KeyImportError):
+        return SourceRefused(f"{host}: a key file cannot be read ({error}). Check IdentityFile, then try again.")
+    if isinstance(error, asyncssh.KeyExchangeFailed) and "host key" in error.reason:
+        return SourceRefused(
+            f"{host}: the host key is of another kind than the one on record, so it may have changed. Ask who runs the "
+            f"host, then run `{by_hand}` to see more."
+        )
+    if isinstance(error, asyncssh.KeyExchangeFailed):
+        return SourceRefused(f"{host}: no common way to talk ({error.reason}). Run `ssh -v {host}` to compare.")
+    if isinstance(error, ValueError):
+        return SourceRefused(f"{host}: the SSH settings are wrong ({error}). Mend them, then try again.")
+    reason, step = _network_fault(error)
+    if was_reached:
+        return SourceLost(f"{host}: {reason}")
+    return SourceRefused(f"{host}: {reason}. {step}")
+
+
+def channel_error(error: Exception, host: str) -> SourceLost:
+    """Turn what an open connection raised into a loss: the follower dials again."""
+    if isinstance(error, asyncssh.ChannelOpenError):
+        return SourceLost(
+            f"{host}: no further session allowed ({error.reason}); MaxSessions of the host may be reached"
+        )
+    return SourceLost(f"{host}: connection lost ({_text(error)})")
+
+
+def _network_fault(error: Exception) -> tuple[str, str]:
+    check = "Check the name and the network, then try again."
+    if isinstance(error, socket.gaierror):
+        return "no such host name", "Check the spelling, or add the host to ~/.ssh/config."
+    if isinstance(error, ConnectionRefusedError) or _errno_in_text(error, errno.ECONNREFUSED):
+        return "connection refused", "Check the port, and that the SSH server runs."
+    if isinstance(error, TimeoutError):
+        return "no answer in time", check
+    if isinstance(error, PermissionError | FileNotFoundError | IsADirectoryError) and error.filename is not None:
+        return f"cannot read {error.filename}", "Check the path and its permissions."
+    return _text(error), check
+
+
+def _errno_in_text(error: Exception, number: int) -> bool:
+    # asyncio joins the faults of several addresses of one name into one OSError without a number
+    return isinstance(error, OSError) and error.errno is None and f"[Errno {number}]" in str(error)
+
+
+def _text(error: Exception) -> str:
+    if isinstance(error, asyncssh.DisconnectError):
+        return error.reason
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return str(error) or type(error).__name__

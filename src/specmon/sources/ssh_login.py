@@ -1,0 +1,111 @@
+"""How a host proves itself to us, and we to it: known host keys, passphrases, passwords.
+
+Host keys are always checked; there is no switch for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import asyncssh
+
+from specmon.sources.ssh_errors import SeenHostKey
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Something only the user can answer."""
+
+    host: str
+    kind: Literal["password", "passphrase", "challenge"]
+    text: str  # what to show
+    is_echoed: bool = False
+
+
+Prompt = Callable[[Question], Awaitable[str | None]]  # None: the user will not answer
+
+
+@dataclass(slots=True)
+class KeyKnowledge:
+    """What one connection attempt learned about the host's key."""
+
+    seen: SeenHostKey | None = None  # set only when it is not trusted
+    has_record: bool = False
+    files: list[str] = field(default_factory=list)
+
+
+class LoginClient(asyncssh.SSHClient):
+    """Keeps the key that was refused, and asks the user when somebody can be asked."""
+
+    def __init__(self, host: str, knowledge: KeyKnowledge, prompt: Prompt | None) -> None:
+        self._host = host
+        self._knowledge = knowledge
+        self._prompt = prompt
+        self._has_asked = False
+
+    def validate_host_public_key(self, host: str, addr: str, port: int, key: asyncssh.SSHKey) -> bool:
+        known = self._knowledge
+        known.seen = SeenHostKey(key.get_fingerprint(), known.has_record, tuple(known.files))
+        return False
+
+    async def password_auth_requested(self) -> str | None:
+        if self._prompt is None or self._has_asked:
+            return None  # one wrong password is enough: three lock an account in some places
+        self._has_asked = True
+        return await self._prompt(Question(self._host, "password", f"Password for {self._host}: "))
+
+    async def kbdint_auth_requested(self) -> str | None:
+        return None if self._prompt is None else ""
+
+    async def kbdint_challenge_received(
+        self, name: str, instructions: str, lang: str, prompts: Sequence[tuple[str, bool]]
+    ) -> Sequence[str] | None:
+        answers: list[str] = []
+        for text, is_echoed in prompts:
+            if self._prompt is None:
+                return None
+            answer = await self._prompt(Question(self._host, "challenge", text, is_echoed))
+            if answer is None:
+                return None
+            answers.append(answer)
+        return answers
+
+
+def trusted_keys(known_hosts: object, knowledge: KeyKnowledge) -> Callable[[str, str, int | None], object]:
+    """A lookup of trusted keys in the user's known_hosts files.
+
+    Given as a function because asyncssh reads `UserKnownHostsFile none` as "check nothing" and stumbles over a file
+    that does not exist.
+    """
+    if isinstance(known_hosts, list | tuple) and known_hosts:
+        files = [Path(str(name)).expanduser() for name in known_hosts]
+    elif isinstance(known_hosts, str) and known_hosts:
+        files = [Path(known_hosts).expanduser()]
+    elif known_hosts is None:
+        files = []
+    else:
+        files = [Path("~/.ssh/known_hosts").expanduser(), Path("/etc/ssh/ssh_known_hosts")]
+    knowledge.files = [str(path) for path in files]
+
+    def look_up(host: str, addr: str, port: int | None) -> object:
+        readable = [str(path) for path in files if path.is_file()]
+        if not readable:
+            return [], [], []
+        found = asyncssh.match_known_hosts(asyncssh.read_known_hosts(readable), host, addr, port)
+        knowledge.has_record = bool(found[0])
+        return found[:3]  # keys, authorities, revoked keys
+
+    return look_up
+
+
+def ask_passphrase(host: str, prompt: Prompt | None) -> Callable[[str], Awaitable[str | None]] | None:
+    if prompt is None:
+        return None
+
+    async def ask(file: str) -> str | None:
+        return await prompt(Question(host, "passphrase", f"Passphrase for {file}: "))
+
+    return ask

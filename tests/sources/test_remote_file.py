@@ -1,0 +1,170 @@
+"""Logs on a real OpenSSH server: read, followed, cut, rotated, and resumed after the link was killed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+
+from specmon.errors import UnreadableInput
+from specmon.sources.events import CaughtUp, Chunk, Connected, Gap, Refused, Rotated, Waiting
+from specmon.sources.remote_file import RemoteFile
+from specmon.sources.ssh import SshHost
+
+from .conftest import Sshd
+from .reading import Listening, Heard
+
+pytestmark = pytest.mark.sshd
+
+
+def numbered(first: int, count: int) -> bytes:
+    return b"".join(b"line %06d of the log\n" % number for number in range(first, first + count))
+
+
+def add(path: Path, data: bytes) -> None:
+    with path.open("ab") as file:
+        file.write(data)
+
+
+async def test_reads_to_the_end_and_stops(sshd: Sshd, tmp_path: Path) -> None:
+    log = tmp_path / 'it\'s a log; $(x) "y" — ü.log'
+    log.write_bytes(numbered(0, 50_000))
+    heard = Heard()
+    async with SshHost("127.0.0.1", sshd.settings) as host:
+        await heard.listen(RemoteFile(host, str(log), follow=False, backfill_bytes=None).events())
+    assert heard.data == log.read_bytes()
+    assert isinstance(heard.events[0], Connected)
+    assert isinstance(heard.events[-1], CaughtUp)
+
+
+async def test_backfill_begins_at_a_line_border(sshd: Sshd, tmp_path: Path) -> None:
+    log = tmp_path / "a.log"
+    log.write_bytes(numbered(0, 1000))
+    heard = Heard()
+    async with SshHost("127.0.0.1", sshd.settings) as host:
+        await heard.listen(RemoteFile(host, str(log), follow=False, backfill_bytes=100).events())
+    assert heard.data == numbered(997, 3) or heard.data == numbered(996, 4)
+    assert heard.of(Chunk)[0].offset == log.stat().st_size - len(heard.data)
+
+
+async def test_killed_session_resumes_at_the_byte(sshd: Sshd, tmp_path: Path) -> None:
+    log = tmp_path / "a.log"
+    log.write_bytes(b"")
+    written = 0
+    async with SshHost("127.0.0.1", sshd.settings) as host, Listening(RemoteFile(host, str(log)).events()) as heard:
+        await heard.until(lambda heard: bool(heard.of(CaughtUp)))
+        for round_number in range(3):
+            for _ in range(40):
+                add(log, numbered(written, 200)[:-7])
+                await asyncio.sleep(0.005)
+                add(log, numbered(written, 200)[-7:])
+                written += 200
+                if _ == 20:
+                    assert sshd.kill_sessions() > 0
+            await heard.until(lambda heard: len(heard.of(Connected)) == round_number + 2)
+        await heard.until(lambda heard: len(heard.data) >= log.stat().st_size)
+    assert heard.data == numbered(0, written)
+    assert [waiting.attempt for waiting in heard.of(Waiting)][:1] == [1]
+    assert not heard.of(Gap)
+    offset = 0
+    for chunk in heard.of(Chunk):
+        assert chunk.offset == offset
+        offset += len(chunk.data)
+
+
+async def test_renamed_log_is_read_to_its_end_before_the_new_one(sshd: Sshd, tmp_path: Path) -> None:
+    log = tmp_path / "a.log"
+    log.write_bytes(numbered(0, 100))
+    async with SshHost("127.0.0.1", sshd.settings) as host, Listening(RemoteFile(host, str(log)).events()) as heard:
+        await heard.until(lambda heard: bool(heard.of(CaughtUp)))
+        log.rename(tmp_path / "a.log.1")
+        add(tmp_path / "a.log.1", numbered(100, 100))
+        add(log, numbered(200, 100))
+        await heard.until(lambda heard: len(heard.data) >= len(numbered(0, 300)))
+    assert heard.data == numbered(0, 300)
+    assert [rotated.reason for rotated in heard.of(Rotated)] == ["renamed"]
+    assert not heard.of(Gap)
+
+
+async def test_log_renamed_while_the_link_is_down_loses_nothing(sshd: Sshd, tmp_path: Path) -> None:
+    log = tmp_path / "a.log"
+    log.write_bytes(numbered(0, 100))
+    async with SshHost("127.0.0.1", sshd.settings) as host, Listening(RemoteFile(host, str(log)).events()) as heard:
+        await heard.until(lambda heard: bool(heard.of(CaughtUp)))
+        assert sshd.kill_sessions() > 0
+        add(log, numbered(100, 100))
+        log.rename(tmp_path / "a.log.1")
+        add(log, numbered(200, 100))
+        await heard.until(lambda heard: len(heard.data) >= len(numbered(0, 300)))
+    assert heard.data == numbered(0, 300)
+    assert [rotated.reason for rotated in heard.of(Rotated)] == ["renamed"]
+
+
+async def test_truncated_log_starts_over_without_telling_twice(sshd: Sshd, tmp_path: Path) -> None:
+    log = tmp_path / "a.log"
+    log.write_bytes(numbered(0, 1000))
+    async with SshHost("127.0.0.1", sshd.settings) as host, Listening(RemoteFile(host, str(log)).events()) as heard:
+        await heard.until(lambda heard: bool(heard.of(CaughtUp)))
+        log.write_bytes(numbered(1000, 10))
+        await asyncio.sleep(0.1)  # long enough for the far tail to deliver them by itself
+        add(log, numbered(1010, 10))
+        await heard.until(lambda heard: bool(heard.of(Rotated)))
+        add(log, numbered(1020, 10))
+        await heard.until(lambda heard: len(heard.data) >= len(numbered(0, 1030)))
+    assert heard.data == numbered(0, 1030)
+    assert [rotated.reason for rotated in heard.of(Rotated)] == ["truncated"]
+    assert not heard.of(Gap)
+
+
+async def test_log_that_appears_later_is_read_from_its_first_byte(sshd: Sshd, tmp_path: Path) -> None:
+    log = tmp_path / "a.log"
+    source_settings = sshd.settings
+    async with (
+        SshHost("127.0.0.1", source_settings) as host,
+        Listening(RemoteFile(host, str(log), backfill_bytes=0).events()) as heard,
+    ):
+        await heard.until(lambda heard: bool(heard.of(Waiting)))
+        log.write_bytes(numbered(0, 10))
+        await heard.until(lambda heard: len(heard.data) >= len(numbered(0, 10)))
+    assert heard.data == numbered(0, 10)
+    assert heard.of(Waiting)[0].reason == f"127.0.0.1:{log}: no such file"
+
+
+async def test_directory_is_refused(sshd: Sshd, tmp_path: Path) -> None:
+    heard = Heard()
+    async with SshHost("127.0.0.1", sshd.settings) as host:
+        await heard.listen(RemoteFile(host, str(tmp_path)).events())
+    assert heard.events == [Refused(heard.of(Refused)[0].at, heard.of(Refused)[0].reason)]
+    assert "is a directory, not a log" in heard.of(Refused)[0].reason
+
+
+@pytest.mark.parametrize(("kind", "words"), [("missing", "no such file"), ("directory", "is a directory")])
+async def test_what_is_not_waited_for_is_unreadable(sshd: Sshd, tmp_path: Path, kind: str, words: str) -> None:
+    path = tmp_path if kind == "directory" else tmp_path / "none.log"
+    async with SshHost("127.0.0.1", sshd.settings) as host:
+        with pytest.raises(UnreadableInput, match=words):
+            await Heard().listen(RemoteFile(host, str(path), follow=False).events())
+
+
+async def test_nothing_is_left_on_the_far_side(sshd: Sshd, tmp_path: Path) -> None:
+    log = tmp_path / "left.log"
+    log.write_bytes(b"x\n")
+
+    def is_open() -> bool:
+        for link in Path("/proc").glob("[0-9]*/fd/*"):
+            try:
+                if link.is_symlink() and os.readlink(link) == str(log):
+                    return True
+            except OSError:
+                continue
+        return False
+
+    async with SshHost("127.0.0.1", sshd.settings) as host:
+        async with Listening(RemoteFile(host, str(log)).events()) as heard:
+            await heard.until(lambda heard: bool(heard.of(CaughtUp)))
+            assert is_open()
+        async with asyncio.timeout(5):
+            while is_open():
+                await asyncio.sleep(0.05)
