@@ -1,0 +1,274 @@
+"""The Textual app: runs the feed, takes a picture of it a few times a second, hands it down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from textual.app import App, ComposeResult, SystemCommand
+from textual.binding import Binding
+from textual.filter import LineFilter
+from textual.reactive import reactive
+from textual.screen import Screen
+
+from specmon.errors import SpecmonError
+from specmon.monitor.feed import Feed
+from specmon.monitor.snapshot import EMPTY, Snapshot
+from specmon.ui.dashboard import Dashboard
+from specmon.ui.help import HelpScreen
+from specmon.ui.layout import Focus
+from specmon.ui.look import AsciiFilter, Look
+from specmon.ui.panels.bars import KeyBar, PlaybackBar
+from specmon.ui.panels.header import Header
+from specmon.ui.panels.logpane import LogPane
+from specmon.ui.themes import DEFAULT_THEME, DEFAULT_VARIABLES, load_themes
+
+_REPLAY_ACTIONS = {"seek", "seek_start", "seek_end", "step", "change_speed"}
+
+
+class SpecmonApp(App[None]):
+    """The live comparison of two servers."""
+
+    TITLE = "specmon"
+    CSS_PATH = "specmon.tcss"
+    # Escape sequences of selection and hover cost frames on slow links and say nothing here.
+    ALLOW_SELECT = False
+    BINDINGS = [
+        Binding("space", "toggle_pause", "Pause or go on", id="session.pause"),
+        Binding("plus,equals_sign", "change_speed(1)", "Faster", key_display="+", id="replay.faster"),
+        Binding("minus", "change_speed(-1)", "Slower", key_display="-", id="replay.slower"),
+        Binding("right", "seek(10)", "10 s forward", key_display="→", id="replay.forward"),
+        Binding("left", "seek(-10)", "10 s back", key_display="←", id="replay.back"),
+        Binding("shift+right", "seek(60)", "1 min forward", key_display="⇧→", id="replay.forward_far"),
+        Binding("shift+left", "seek(-60)", "1 min back", key_display="⇧←", id="replay.back_far"),
+        Binding("full_stop", "step(1)", "Next sample", key_display=".", id="replay.step"),
+        Binding("comma", "step(-1)", "Sample before", key_display=",", id="replay.step_back"),
+        Binding("home", "seek_start", "Start", id="replay.start"),
+        Binding("end", "seek_end", "End", id="replay.end"),
+        Binding("l,slash", "show_log", "Log", key_display="l", id="view.log"),
+        Binding("d", "show_differences", "Configuration that differs", id="view.differences"),
+        Binding("escape", "show_overview", "Overview", id="view.overview"),
+        Binding("t", "next_theme", "Next theme", id="view.theme"),
+        Binding("question_mark", "show_help", "Help", key_display="?", id="app.help"),
+        Binding("q", "quit", "Quit", id="app.quit"),
+    ]
+
+    # Guarded by `_tick`: two pictures are told apart by their version, not field by field.
+    snapshot: reactive[Snapshot] = reactive(EMPTY, repaint=False, always_update=True, init=False)
+
+    def __init__(
+        self,
+        feed: Feed,
+        *,
+        theme: str | None = None,
+        ascii_only: bool = False,
+        interval_s: float = 0.25,
+        theme_folders: Sequence[Path] | None = None,
+    ) -> None:
+        self._ascii_filter = AsciiFilter() if ascii_only else None
+        super().__init__()
+        self._feed = feed
+        self._look = Look(ascii_only)
+        self._interval_s = interval_s
+        self._wanted_theme = theme
+        self._loaded = load_themes(theme_folders)
+        self._held: Snapshot | None = None
+        self._shown: tuple[object, ...] = ()
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        """Our own variables, for themes that lack them."""
+        return dict(DEFAULT_VARIABLES)
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        """Every line goes through the ASCII filter when the terminal needs it."""
+        filters = super().get_line_filters()
+        return filters if self._ascii_filter is None else [*filters, self._ascii_filter]
+
+    def compose(self) -> ComposeResult:
+        """One dashboard."""
+        yield Dashboard(self._look).data_bind(SpecmonApp.snapshot)
+
+    def on_mount(self) -> None:
+        """Load the themes, start the feed, take the first picture."""
+        self.set_class(self._look.ascii_only, "-ascii")
+        self._set_up_themes()
+        self.run_worker(self._run_feed(), name="feed", group="feed")
+        self.set_interval(self._interval_s, self._tick)
+        self.call_after_refresh(self._tick)
+
+    # --- the feed ---------------------------------------------------------------------------------
+
+    async def _run_feed(self) -> None:
+        reason = ""
+        try:
+            await self._feed.run()
+        except SpecmonError as error:
+            reason = str(error)
+            self.notify(reason, title="The session ended", severity="error", markup=False)
+        # The last picture stays: it is what somebody came to read.
+        self._tick()
+        self.query_one(Header).ended = reason
+        self.query_one(Header).redraw()
+
+    def _tick(self) -> None:
+        """Take a picture, and hand it down when it differs from the one on the screen."""
+        if not self.is_running or not self.query("#dashboard"):
+            return
+        fresh = self._feed.snapshot()
+        if self._held is not None:
+            header = self.query_one(Header)
+            header.held_lines = max(0, fresh.log_revision - self._held.log_revision)
+            header.redraw()
+            return
+        key = _key_of(fresh)
+        if key != self._shown:
+            self._shown = key
+            self.snapshot = fresh
+
+    def watch_snapshot(self, snapshot: Snapshot) -> None:
+        """Keys that only a replay has come and go with it."""
+        bar = self.query_one(KeyBar)
+        is_replay = self._feed.controls is not None
+        if bar.is_replay != is_replay:
+            bar.is_replay = is_replay
+            bar.redraw()
+            self.refresh_bindings()
+
+    # --- actions ----------------------------------------------------------------------------------
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """A live session has no replay keys."""
+        return self._feed.controls is not None if action in _REPLAY_ACTIONS else True
+
+    def action_toggle_pause(self) -> None:
+        """Stop the replay; a live session freezes its picture and goes on receiving."""
+        controls = self._feed.controls
+        if controls is not None:
+            controls.toggle_pause()
+            self._tick()
+            return
+        header = self.query_one(Header)
+        self._held = self.snapshot if self._held is None else None
+        header.held_lines = None if self._held is None else 0
+        header.redraw()
+        self._tick()
+
+    def action_change_speed(self, steps: int) -> None:
+        """Go up or down the ladder of speeds."""
+        if (controls := self._feed.controls) is not None:
+            controls.change_speed(steps)
+            self._tick()
+
+    def action_seek(self, seconds: float) -> None:
+        """Move by so many seconds on the log's clock."""
+        playback = self._feed.snapshot().playback
+        if playback is not None:
+            self._go_to(playback.position + seconds)
+
+    def action_seek_start(self) -> None:
+        """Go to the first line."""
+        playback = self._feed.snapshot().playback
+        if playback is not None:
+            self._go_to(playback.start)
+
+    def action_seek_end(self) -> None:
+        """Go to the last line."""
+        playback = self._feed.snapshot().playback
+        if playback is not None:
+            self._go_to(playback.end)
+
+    def action_step(self, samples: int) -> None:
+        """Move by one sample."""
+        if (controls := self._feed.controls) is not None:
+            controls.step(samples)
+            self._tick()
+
+    def on_playback_bar_seek(self, message: PlaybackBar.Seek) -> None:
+        """Somebody clicked on the replay bar."""
+        self._go_to(message.position)
+
+    def _go_to(self, position: float) -> None:
+        if (controls := self._feed.controls) is not None:
+            controls.seek(position)
+            self._tick()
+
+    def action_show_log(self) -> None:
+        """Give the lower part of the screen to the log, or take it back."""
+        self._turn_to(Focus.LOG)
+        if self.query_one(Dashboard).focus_on is Focus.LOG:
+            self.call_after_refresh(self.query_one(LogPane).focus)
+
+    def action_show_differences(self) -> None:
+        """Give the lower part of the screen to what differs, or take it back."""
+        self._turn_to(Focus.DIFFERENCES)
+
+    def action_show_overview(self) -> None:
+        """Back to all panels."""
+        self.query_one(Dashboard).focus_on = Focus.OVERVIEW
+        self.screen.set_focus(None)
+
+    def _turn_to(self, focus: Focus) -> None:
+        dashboard = self.query_one(Dashboard)
+        if dashboard.focus_on is focus:
+            self.action_show_overview()
+        else:
+            dashboard.focus_on = focus
+
+    def action_show_help(self) -> None:
+        """All keys and signs."""
+        if not isinstance(self.screen, HelpScreen):
+            self.push_screen(HelpScreen(self._look, is_replay=self._feed.controls is not None))
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+        """Everything that has a key, by name."""
+        yield SystemCommand("Pause", "Pause the replay, or freeze the live picture", self.action_toggle_pause)
+        yield SystemCommand("Log", "Show or leave the log", self.action_show_log)
+        yield SystemCommand("Configuration", "Show what differs", self.action_show_differences)
+        yield SystemCommand("Overview", "Back to all panels", self.action_show_overview)
+        if self._feed.controls is not None:
+            yield SystemCommand("Faster", "Play the replay faster", lambda: self.action_change_speed(1))
+            yield SystemCommand("Slower", "Play the replay slower", lambda: self.action_change_speed(-1))
+            yield SystemCommand("Next sample", "Step to the next sample", lambda: self.action_step(1))
+            yield SystemCommand("Sample before", "Step back by one sample", lambda: self.action_step(-1))
+            yield SystemCommand("10 seconds forward", "Move on the log's clock", lambda: self.action_seek(10))
+            yield SystemCommand("10 seconds back", "Move on the log's clock", lambda: self.action_seek(-10))
+            yield SystemCommand("Start", "Go to the first line", self.action_seek_start)
+            yield SystemCommand("End", "Go to the last line", self.action_seek_end)
+        yield SystemCommand("Next theme", "Dark, light, high contrast, your own", self.action_next_theme)
+        yield SystemCommand("Theme", "Choose a theme by name", self.action_change_theme)
+        yield SystemCommand("Help", "Keys and signs", self.action_show_help)
+        yield SystemCommand("Quit", "Leave specmon", self.action_quit)
+
+    # --- themes -----------------------------------------------------------------------------------
+
+    def _set_up_themes(self) -> None:
+        for theme in self._loaded.themes:
+            self.register_theme(theme)
+        faults = list(self._loaded.faults)
+        wanted = self._wanted_theme or DEFAULT_THEME
+        if self.get_theme(wanted) is None:
+            faults.append(f"no theme is called {wanted}")
+            wanted = DEFAULT_THEME if self.get_theme(DEFAULT_THEME) is not None else self.theme
+        self.theme = wanted
+        if faults:
+            self.notify("\n".join(faults), title="Themes left out", severity="warning", markup=False)
+
+    def action_next_theme(self) -> None:
+        """Take the next of our themes."""
+        names = [theme.name for theme in self._loaded.themes]
+        if names:
+            index = names.index(self.theme) + 1 if self.theme in names else 0
+            self.theme = names[index % len(names)]
+
+
+def _key_of(snapshot: Snapshot) -> tuple[object, ...]:
+    """What has to differ before the screen is drawn again."""
+    playback = snapshot.playback
+    sides = (snapshot.baseline, snapshot.speculative)
+    return (
+        snapshot.version,
+        int(snapshot.now),
+        snapshot.log_revision,
+        playback and (playback.is_paused, playback.speed, round(playback.position)),
+        *((view.is_stale, int(view.age_s or 0)) for view in sides if view is not None),
+    )

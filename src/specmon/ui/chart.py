@@ -1,0 +1,85 @@
+"""The chart widget: paints what `specmon.ui.plot` drew, and repaints only the rows that changed."""
+
+from __future__ import annotations
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.geometry import Region
+from textual.strip import Strip
+from textual.widget import Widget
+
+from specmon.ui.look import Look
+from specmon.ui.plot import Picture, Plot, draw
+
+_PARTS = (
+    "axis", "label", "line", "area", "reference", "excluded", "note",
+    "mark-restart", "mark-gap", "mark-crash", "mark-drift",
+)  # fmt: skip
+
+
+class Chart(Widget):
+    """Values over time as braille dots, with axes, a dotted line and vertical marks."""
+
+    COMPONENT_CLASSES = {f"chart--{part}" for part in _PARTS}
+
+    def __init__(self, look: Look, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
+        self._look = look
+        self._plot: Plot | None = None
+        self._picture: Picture = ()
+        self._drawn_for = (0, 0)
+        self._strips: dict[int, Strip] = {}
+        self._styles: dict[str, Style] = {}
+
+    @property
+    def picture(self) -> Picture:
+        """What is painted at the moment."""
+        return self._picture
+
+    def show(self, plot: Plot | None) -> None:
+        """Take a new picture; nothing is repainted where it equals the old one."""
+        self._plot = plot
+        before = self._picture
+        self._redraw()
+        if len(before) != len(self._picture):
+            self.refresh()
+            return
+        changed = [row for row, (old, new) in enumerate(zip(before, self._picture, strict=True)) if old != new]
+        for row in changed:
+            self._strips.pop(row, None)
+        if changed:
+            self.refresh(*(Region(0, row, self.size.width, 1) for row in changed))
+
+    def _redraw(self) -> None:
+        width, height = self.size
+        self._drawn_for = (width, height)
+        if self._plot is None or not width or not height:
+            self._picture = ()
+            return
+        self._picture = draw(self._plot, width, height, ascii_only=self._look.ascii_only)
+
+    def notify_style_update(self) -> None:
+        """A new theme: the strips carry the old colours."""
+        self._strips.clear()
+        self._styles.clear()
+        super().notify_style_update()
+
+    def render_line(self, y: int) -> Strip:
+        """One row of the picture."""
+        if self._drawn_for != (self.size.width, self.size.height):
+            self._strips.clear()
+            self._redraw()
+        if y >= len(self._picture):
+            return Strip.blank(self.size.width, self.rich_style)
+        strip = self._strips.get(y)
+        if strip is None:
+            strip = Strip([Segment(text, self._style(part)) for text, part in self._picture[y]], self.size.width)
+            self._strips[y] = strip
+        return strip
+
+    def _style(self, part: str) -> Style:
+        style = self._styles.get(part)
+        if style is None:
+            style = self.rich_style if part == "blank" else self.get_component_rich_style(f"chart--{part}")
+            self._styles[part] = style
+        return style

@@ -1,0 +1,109 @@
+"""The screen's frame: it gives every panel its place, and hands the snapshot down."""
+
+from __future__ import annotations
+
+from textual.app import ComposeResult
+from textual.containers import Container
+from textual.reactive import reactive
+
+from specmon.monitor.snapshot import EMPTY, Role, Snapshot
+from specmon.ui.layout import Focus, Form, Plan, plan
+from specmon.ui.look import Look
+from specmon.ui.panels.acceptance import Acceptance
+from specmon.ui.panels.bars import DemoNote, KeyBar, PlaybackBar
+from specmon.ui.panels.comparison import Comparison, Phases
+from specmon.ui.panels.evidence import Differences, Events, Pending, TrustPanel
+from specmon.ui.panels.header import Header
+from specmon.ui.panels.logpane import LogPane
+from specmon.ui.panels.side import Side
+from specmon.ui.panels.verdict import VerdictBand
+
+_RATIO = "no ratio over time yet: samples of both servers are not paired by the clock"
+_LEVELS = "no table yet: one level is compared; others need samples of both servers at 2, 4, 8, 16 running"
+
+
+class Dashboard(Container):
+    """All panels, placed by the plan for the current size."""
+
+    snapshot: reactive[Snapshot] = reactive(EMPTY, repaint=False, always_update=True, init=False)
+    focus_on: reactive[Focus] = reactive(Focus.OVERVIEW, init=False)
+
+    def __init__(self, look: Look) -> None:
+        super().__init__(id="dashboard")
+        self.look = look
+        self._plan: Plan | None = None
+        self._shape = (False, False)
+
+    def compose(self) -> ComposeResult:
+        """Every panel; those without a place are hidden."""
+        look = self.look
+        bound = Dashboard.snapshot
+        yield Header(look, id="header").data_bind(bound)
+        yield VerdictBand(look, id="verdict").data_bind(bound)
+        yield DemoNote(look, id="note").data_bind(bound)
+        yield Side(look, Role.BASELINE).data_bind(bound)
+        yield Side(look, Role.SPECULATIVE).data_bind(bound)
+        yield Comparison(look, id="comparison", classes="box").data_bind(bound)
+        yield Phases(look, id="phases", classes="box").data_bind(bound)
+        yield Acceptance(look, id="acceptance", classes="box").data_bind(bound)
+        yield Pending(look, "ratio over time", _RATIO, id="ratio").data_bind(bound)
+        yield Events(look, id="events", classes="box").data_bind(bound)
+        yield Differences(look, id="differences", classes="box").data_bind(bound)
+        yield TrustPanel(look, id="trust", classes="box").data_bind(bound)
+        yield Pending(look, "break-even by level", _LEVELS, id="levels").data_bind(bound)
+        yield LogPane(look, id="log").data_bind(bound)
+        yield PlaybackBar(look, id="playback").data_bind(bound)
+        yield KeyBar(look, id="footer").data_bind(bound)
+
+    @property
+    def plan(self) -> Plan | None:
+        """The plan that is in force."""
+        return self._plan
+
+    def watch_snapshot(self, snapshot: Snapshot) -> None:
+        """A replay bar or a demo note may have come or gone."""
+        if self._shape != self._shape_of(snapshot):
+            self.place()
+
+    def watch_focus_on(self) -> None:
+        """The lower part changes its use."""
+        self.place()
+
+    def on_resize(self) -> None:
+        """A new size needs a new plan."""
+        self.place()
+
+    def _shape_of(self, snapshot: Snapshot) -> tuple[bool, bool]:
+        return snapshot.playback is not None, snapshot.mode == "demo" or bool(snapshot.demo_note)
+
+    def place(self) -> None:
+        """Give every panel its rectangle."""
+        width, height = self.size
+        if not width or not height:
+            return
+        self._shape = self._shape_of(self.snapshot)
+        playback, note = self._shape
+        wanted = plan(width, height, focus=self.focus_on, has_playback=playback, has_note=note)
+        if wanted == self._plan:
+            return
+        self._plan = wanted
+        with self.app.batch_update():
+            for form in Form:
+                self.set_class(form is wanted.form, f"-{form.value}")
+            self.set_class(self.focus_on is not Focus.OVERVIEW, "-focused")
+            for child in self.children:
+                area = wanted.areas.get(child.id or "")
+                child.display = area is not None
+                if area is not None:
+                    child.styles.offset = (area.x, area.y)
+                    child.styles.width = area.width
+                    child.styles.height = area.height
+            for side in self.query(Side):
+                side.apply(wanted)
+        # Panels that were hidden have not followed the session.
+        self.call_after_refresh(self._catch_up)
+
+    def _catch_up(self) -> None:
+        self.mutate_reactive(Dashboard.snapshot)
+
+

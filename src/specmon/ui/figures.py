@@ -1,0 +1,97 @@
+"""How figures are written: fixed widths, units, and a dash where nothing was measured."""
+
+from __future__ import annotations
+
+import math
+
+NONE = "–"
+
+
+def tok_s(value: float | None, width: int = 0) -> str:
+    """A speed: one decimal up to 1000, then none."""
+    if value is None or not math.isfinite(value):
+        return NONE.rjust(width)
+    text = f"{value:,.1f}" if abs(value) < 1000 else f"{value:,.0f}"
+    return text.rjust(width)
+
+
+def ms(value: float | None) -> str:
+    """A time of one cycle or step, without its unit."""
+    if value is None or not math.isfinite(value):
+        return NONE
+    return f"{value:.2f}" if abs(value) < 1 else f"{value:,.1f}"
+
+
+def times(value: float | None) -> str:
+    """A ratio of two speeds."""
+    return NONE if value is None or not math.isfinite(value) else f"{value:.2f}×"
+
+
+def length(value: float | None) -> str:
+    """An accept length."""
+    return NONE if value is None or not math.isfinite(value) else f"{value:.2f}"
+
+
+def percent(value: float | None, digits: int = 0) -> str:
+    """A signed share: `−29.2 %`."""
+    if value is None or not math.isfinite(value):
+        return NONE
+    sign = "−" if value < 0 else "+"
+    return f"{sign}{abs(value) * 100:.{digits}f} %"
+
+
+def count(value: float | None) -> str:
+    """A whole number with its thousands apart."""
+    return NONE if value is None or not math.isfinite(value) else f"{value:,.0f}"
+
+
+def clock(at: float | None) -> str:
+    """The time of day on the log's clock, which is counted as if it were UTC."""
+    if at is None or not math.isfinite(at):
+        return "--:--:--"
+    seconds = math.floor(at) % 86400
+    return f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
+
+
+def age(seconds: float | None) -> str:
+    """How old something is, in whole units so that it does not flicker."""
+    if seconds is None or not math.isfinite(seconds):
+        return "age unknown"
+    whole = max(0, int(seconds))
+    if whole < 1:
+        return "< 1 s"
+    if whole < 120:
+        return f"{whole} s"
+    if whole < 7200:
+        return f"{whole // 60} min"
+    return f"{whole // 3600} h" if whole < 172800 else f"{whole // 86400} d"
+
+
+def speed(value: float) -> str:
+    """The pace of a replay."""
+    return "max" if math.isinf(value) else f"{value:g}×"
+
+
+_DIGITS = {
+    "0": ("┏━┓", "┃ ┃", "┗━┛"),
+    "1": ("╺┓ ", " ┃ ", "╺┻╸"),
+    "2": ("╺━┓", "┏━┛", "┗━╸"),
+    "3": ("╺━┓", " ━┫", "╺━┛"),
+    "4": ("╻ ╻", "┗━┫", "  ╹"),
+    "5": ("┏━╸", "┗━┓", "╺━┛"),
+    "6": ("┏━╸", "┣━┓", "┗━┛"),
+    "7": ("╺━┓", "  ┃", "  ╹"),
+    "8": ("┏━┓", "┣━┫", "┗━┛"),
+    "9": ("┏━┓", "┗━┫", "╺━┛"),
+    ".": (" ", " ", "▪"),
+    ",": (" ", " ", "╻"),
+    "×": ("   ", " ╳ ", "   "),
+    "–": ("   ", "╺━╸", "   "),
+    " ": ("   ", "   ", "   "),
+}
+
+
+def tall(text: str) -> tuple[str, str, str]:
+    """The figure three rows high, to be read from across the room."""
+    glyphs = [_DIGITS.get(char, _DIGITS[" "]) for char in text]
+    return ("".join(g[0] for g in glyphs), "".join(g[1] for g in glyphs), "".join(g[2] for g in glyphs))

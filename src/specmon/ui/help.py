@@ -1,0 +1,79 @@
+"""The help: keys, signs and words on one page."""
+
+from __future__ import annotations
+
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from specmon.ui.look import Look
+
+_KEYS = (
+    ("space", "pause the replay; live: freeze the picture, lines are still received"),
+    ("l  /", "the log of both servers; arrows and page keys scroll, f follows again"),
+    ("d", "configuration: what differs from the reference and between the servers"),
+    ("esc", "back to all panels"),
+    ("t", "next theme"),
+    ("ctrl+p", "command palette: every action by its name"),
+    ("q", "quit"),
+)
+_REPLAY_KEYS = (
+    ("+  -", "faster, slower"),
+    ("← →", "10 seconds back, forward; with shift one minute"),
+    (",  .", "one sample back, forward"),
+    ("home end", "to the first, to the last line"),
+)
+_WORDS = (
+    ("accept length", "tokens per request and cycle, the bonus token included; 1 is no gain"),
+    ("cycle", "one draft and verify round; without speculation one decode step"),
+    ("break-even", "cycle / baseline step: below this accept length speculation loses"),
+    ("decode tok/s", "speed of pure decoding, from clean samples only"),
+    ("delivered", "tokens over time, prefill stalls included: what clients get"),
+    ("apparent", "against the baseline measured now, even if that is not trusted"),
+    ("phase times", "start SGLang 0.5.11 or later with --enable-metrics and"),
+    ("", "SGLANG_ENABLE_METRICS_DEVICE_TIMER=1 in its environment"),
+)
+
+
+class HelpScreen(ModalScreen[None]):
+    """Keys, signs and words."""
+
+    BINDINGS = [Binding("escape,question_mark,q,space", "dismiss", "Close", id="help.close")]
+
+    def __init__(self, look: Look, *, is_replay: bool) -> None:
+        super().__init__()
+        self._look = look
+        self._is_replay = is_replay
+
+    def compose(self) -> ComposeResult:
+        """One scrolling page."""
+        with VerticalScroll(id="help") as page:
+            page.border_title = Content("help")
+            page.border_subtitle = Content("esc closes")
+            yield Static(self._page())
+
+    def _page(self) -> Content:
+        parts: list[str | tuple[str, str] | Content] = []
+
+        def section(title: str, rows: tuple[tuple[str, str], ...]) -> None:
+            parts.append((f"{title}\n", "bold $brand"))
+            for name, text in rows:
+                parts.extend(((f"  {name:<14}", "bold"), (f"{text}\n", "$foreground")))
+            parts.append("\n")
+
+        section("Keys", _KEYS)
+        if self._is_replay:
+            section("Replay", _REPLAY_KEYS)
+        signs = (
+            ("│ restart", "a new life of the server"),
+            ("┊ gap", "bytes that never came"),
+            ("◦", "a sample that is left out: idle time, prefill, start-up"),
+            ("┈", "the reference, or the break-even accept length"),
+            ("?", "a statistics line that could not be read, or a figure nobody measures"),
+        )
+        section("Signs", signs)
+        section("Words", _WORDS)
+        return Content.assemble(*parts)

@@ -1,0 +1,267 @@
+"""Which panels stand where at a given terminal size. Pure: a size goes in, rectangles come out.
+
+Bands are granted rows in order of importance, so what is dropped first on a short terminal is what
+comes last here: events, load, samples, phases, charts, break-even. The verdict always has its rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+NARROW = 72
+WIDE = 110
+HUGE = (180, 50)
+
+
+class Form(StrEnum):
+    """The shape of the screen."""
+
+    NARROW = "narrow"  # the sides are stacked, one line each
+    NORMAL = "normal"
+    WIDE = "wide"
+    HUGE = "huge"  # three columns
+
+
+class Focus(StrEnum):
+    """What the lower part of the screen is used for."""
+
+    OVERVIEW = "overview"
+    LOG = "log"
+    DIFFERENCES = "differences"
+
+
+@dataclass(frozen=True, slots=True)
+class Area:
+    """A rectangle in cells."""
+
+    x: int
+    y: int
+    width: int
+    height: int
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The rectangles of the panels that are shown, and how the two sides use theirs."""
+
+    form: Form
+    areas: Mapping[str, Area] = field(default_factory=dict)
+    figure_rows: int = 2
+    chart_rows: int = 0  # the time axis included
+    cycle_rows: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Band:
+    name: str
+    least: int
+    wanted: int
+    most: int
+
+
+def _grant(rows: int, bands: Sequence[_Band]) -> dict[str, int]:
+    """Rows for each band: first the least of each in order, then what it wants, then the most it can use."""
+    granted: dict[str, int] = {}
+    for band in bands:
+        if band.least <= rows:
+            granted[band.name] = band.least
+            rows -= band.least
+    for limit in ("wanted", "most"):
+        for band in bands:
+            if band.name in granted and rows > 0:
+                more = min(rows, getattr(band, limit) - granted[band.name])
+                if more > 0:
+                    granted[band.name] += more
+                    rows -= more
+    return granted
+
+
+class _Stack:
+    """Lays bands under each other."""
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+        self.y = 0
+        self.areas: dict[str, Area] = {}
+
+    def full(self, name: str, height: int) -> None:
+        """One panel over the whole width."""
+        if height > 0:
+            self.areas[name] = Area(0, self.y, self.width, height)
+            self.y += height
+
+    def pair(self, left: str, right: str, height: int) -> None:
+        """Two panels side by side; both columns are as wide as the two sides above them."""
+        if height > 0:
+            half = self.width // 2
+            self.areas[left] = Area(0, self.y, half, height)
+            self.areas[right] = Area(half, self.y, self.width - half, height)
+            self.y += height
+
+
+_FAR = 10_000
+
+
+def plan(
+    width: int, height: int, *, focus: Focus = Focus.OVERVIEW, has_playback: bool = False, has_note: bool = False
+) -> Plan:
+    """The plan for a terminal of that size."""
+    if width < NARROW:
+        return _narrow(width, height, focus, has_playback, has_note)
+    if width >= HUGE[0] and height >= HUGE[1] and focus is Focus.OVERVIEW:
+        return _huge(width, height, has_playback, has_note)
+    return _two_columns(width, height, focus, has_playback, has_note)
+
+
+def _top(stack: _Stack, verdict: int, note: int, header: int = 1) -> None:
+    stack.full("header", header)
+    stack.full("verdict", verdict)
+    stack.full("note", note)
+
+
+def _narrow(width: int, height: int, focus: Focus, has_playback: bool, has_note: bool) -> Plan:
+    lower = "log" if focus is Focus.LOG else "differences" if focus is Focus.DIFFERENCES else "events"
+    bands = [
+        _Band("verdict", 3, 4, 5),
+        _Band("figures", 2, 2, 2),
+        _Band("header", 1, 1, 1),
+        _Band("footer", 1, 1, 1),
+        *([_Band("playback", 1, 1, 1)] if has_playback else []),
+        _Band("comparison", 2, 2, 2),
+        *([_Band("note", 1, 1, 1)] if has_note else []),
+        *([_Band(lower, 4, _FAR, _FAR)] if focus is not Focus.OVERVIEW else []),
+        _Band("charts", 10, 14, 20),
+        _Band("phases", 1, 1, 1),
+        _Band("samples", 1, 1, 1),
+        _Band("load", 1, 1, 1),
+        *([_Band("events", 3, 5, _FAR)] if focus is Focus.OVERVIEW else []),
+    ]
+    rows = _grant(height, bands)
+    stack = _Stack(width)
+    _top(stack, rows.get("verdict", height), rows.get("note", 0), rows.get("header", 0))
+    charts = rows.get("charts", 0) // 2
+    if "figures" in rows:
+        stack.full("baseline", 1 + charts)
+        stack.full("speculative", 1 + charts)
+    stack.full("comparison", _lines(rows))
+    stack.full(lower, rows.get(lower, 0))
+    _bottom(stack, height, rows)
+    return Plan(Form.NARROW, stack.areas, figure_rows=1, chart_rows=charts)
+
+
+def _lines(rows: Mapping[str, int]) -> int:
+    return sum(rows.get(name, 0) for name in ("comparison", "phases", "samples", "load"))
+
+
+def _bottom(stack: _Stack, height: int, rows: Mapping[str, int]) -> None:
+    stack.y = max(stack.y, height - rows.get("playback", 0) - rows.get("footer", 0))
+    stack.full("playback", rows.get("playback", 0))
+    stack.full("footer", rows.get("footer", 0))
+
+
+def _two_columns(width: int, height: int, focus: Focus, has_playback: bool, has_note: bool) -> Plan:
+    is_wide = width >= WIDE
+    is_overview = focus is Focus.OVERVIEW
+    bands = [
+        _Band("verdict", 2, 2, 2),
+        _Band("figures", 4, 4, 4),
+        _Band("header", 1, 1, 1),
+        _Band("footer", 1, 1, 1),
+        *([_Band("playback", 1, 1, 1)] if has_playback else []),
+        *([_Band("note", 1, 1, 1)] if has_note else []),
+    ]
+    if is_wide and is_overview:
+        bands += [
+            _Band("comparison", 4, 8, 8),
+            _Band("tall", 1, 1, 1),
+            _Band("chart", 5, 10, 16),
+            _Band("events", 4, 6, 10),
+            _Band("log", 5, 7, _FAR),
+        ]
+    elif is_overview:
+        bands += [
+            _Band("comparison", 2, 2, 2),
+            _Band("chart", 4, 6, 10),
+            _Band("phases", 1, 1, 1),
+            _Band("samples", 1, 1, 1),
+            _Band("load", 1, 1, 1),
+            _Band("events", 3, 5, 8),
+            _Band("log", 5, 7, _FAR),
+        ]
+    else:
+        lower = "log" if focus is Focus.LOG else "differences"
+        chart = (10, 10) if height >= 40 else (6, 6) if height >= 30 else (0, 0)
+        bands += [_Band(lower, 4, 10, 10), _Band("comparison", 2, 2, 2), _Band("chart", *chart, chart[1])]
+        bands += [_Band(f"{lower}-rest", 0, _FAR, _FAR)]
+    rows = _grant(height, bands)
+    stack = _Stack(width)
+    _top(stack, rows.get("verdict", height), rows.get("note", 0), rows.get("header", 0))
+    chart = rows.get("chart", 0)
+    figures = 2 + rows.get("tall", 0)
+    if "figures" in rows:
+        stack.pair("baseline", "speculative", 2 + figures + chart)
+    if is_wide and is_overview:
+        stack.pair("comparison", "acceptance", rows.get("comparison", 0))
+        stack.pair("events", "differences", rows.get("events", 0))
+        stack.full("log", rows.get("log", 0))
+    elif is_overview:
+        stack.full("comparison", _lines(rows))
+        stack.full("events", rows.get("events", 0))
+        stack.full("log", rows.get("log", 0))
+    else:
+        stack.full("comparison", rows.get("comparison", 0))
+        stack.full(lower, rows.get(lower, 0) + rows.get(f"{lower}-rest", 0))
+    _bottom(stack, height, rows)
+    return Plan(Form.WIDE if is_wide else Form.NORMAL, stack.areas, figures, chart)
+
+
+def _huge(width: int, height: int, has_playback: bool, has_note: bool) -> Plan:
+    right = min(64, max(42, width // 4 - 2))
+    left = width - right
+    bottom = 1 + has_playback
+    stack = _Stack(width)
+    _top(stack, 5, int(has_note))
+    top = stack.y
+    stack.width = left
+    rows = _grant(
+        height - top - bottom,
+        [
+            _Band("sides", 5, 5, 5),
+            _Band("chart", 12, 17, 30),
+            _Band("cycle", 6, 7, 12),
+            _Band("lower", 10, 11, 14),
+            _Band("log", 6, 12, _FAR),
+        ],
+    )
+    stack.pair("baseline", "speculative", rows["sides"] + rows["chart"] + rows["cycle"])
+    half = left // 2
+    lower = rows["lower"]
+    stack.areas["comparison"] = Area(0, stack.y, half, lower - 3)
+    stack.areas["ratio"] = Area(0, stack.y + lower - 3, half, 3)
+    stack.areas["acceptance"] = Area(half, stack.y, left - half, lower)
+    stack.y += lower
+    stack.full("log", rows.get("log", 0))
+    _column(stack.areas, left, top, right, height - top - bottom)
+    stack.width = width
+    _bottom(stack, height, {"playback": int(has_playback), "footer": 1})
+    return Plan(Form.HUGE, stack.areas, 3, rows["chart"], rows["cycle"])
+
+
+def _column(areas: dict[str, Area], x: int, y: int, width: int, height: int) -> None:
+    """The evidence column: reference, differences, phases, the table by level, events."""
+    rows = _grant(
+        height,
+        [
+            _Band("trust", 9, 9, 9),
+            _Band("differences", 8, 18, 24),
+            _Band("phases", 6, 6, 6),
+            _Band("levels", 4, 4, 4),
+            _Band("events", 6, _FAR, _FAR),
+        ],
+    )
+    for name in ("trust", "differences", "phases", "levels", "events"):
+        if name in rows:
+            areas[name] = Area(x, y, width, rows[name])
+            y += rows[name]

@@ -1,0 +1,1 @@
+"""The panels of the screen: each draws one part of the snapshot."""

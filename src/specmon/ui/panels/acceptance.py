@@ -1,0 +1,62 @@
+"""Accept length over time against the line below which speculation loses."""
+
+from __future__ import annotations
+
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.reactive import reactive
+
+from specmon.monitor.snapshot import EMPTY, Snapshot
+from specmon.ui import figures, plot
+from specmon.ui.chart import Chart
+from specmon.ui.look import Look
+from specmon.ui.row import fit, piece
+
+
+class Acceptance(Vertical):
+    """The acceptance chart of the speculative server."""
+
+    snapshot: reactive[Snapshot] = reactive(EMPTY, repaint=False, always_update=True, init=False)
+
+    def __init__(self, look: Look, *, id: str, classes: str) -> None:
+        super().__init__(id=id, classes=classes)
+        self._look = look
+        self._title: Content | None = None
+
+    def compose(self) -> ComposeResult:
+        """One chart."""
+        yield Chart(self._look, classes="accept")
+
+    def on_resize(self) -> None:
+        """The title is made for the width."""
+        self.watch_snapshot(self.snapshot)
+
+    def watch_snapshot(self, snapshot: Snapshot) -> None:
+        """Draw the chart with the break-even length as its dotted line."""
+        if not self.display:
+            return
+        view, comparison = snapshot.speculative, snapshot.comparison
+        chart = self.query_one(Chart)
+        level = view.level if view is not None else None
+        title = [piece(("accept length", "$foreground"))]
+        even = None if comparison is None else comparison.break_even_accept_len
+        if level is not None and level.accept_len is not None:
+            title.append(piece((figures.length(level.accept_len), "$series-speculative")))
+        if even is not None:
+            title.append(piece((f"break-even {figures.length(even)}", "$quiet"), rank=1))
+        self._set_title(fit(title, max(1, self.outer_size.width - 6)))
+        if view is None:
+            chart.show(None)
+            return
+        window = plot.side_window(view, plot.common_window(snapshot))
+        high = float(view.launch.num_draft_tokens or 0)
+        if high < 2:
+            high = plot.shared_top(snapshot, plot.acceptance, [even], 1.0)
+        name = "" if even is None else f"break-even {figures.length(even)}"
+        chart.show(plot.Plot(view.points, view.marks, plot.acceptance, window, 1.0, high, "", even, name))
+
+    def _set_title(self, title: Content) -> None:
+        if self._title is None or not title.is_same(self._title):
+            self._title = title
+            self.border_title = title

@@ -1,0 +1,109 @@
+"""The thin rows: the demo's note, the replay bar and the keys at the bottom."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual import events
+from textual.content import Content
+from textual.message import Message
+from textual.reactive import reactive
+
+from specmon.ui import figures
+from specmon.ui.panel import Panel
+from specmon.ui.row import Piece, fit, fits, piece
+
+
+class DemoNote(Panel):
+    """Says that this is a demo, and what it shows at the moment."""
+
+    def rows(self, width: int, height: int) -> Sequence[Content]:
+        """One row."""
+        note = self.snapshot.demo_note or "recorded logs, played over a real SSH connection to this machine"
+        return [fit([piece((" DEMO ", "bold reverse $brand")), piece((note, "$foreground"))], width)]
+
+
+class PlaybackBar(Panel):
+    """Where a replay stands; a click goes there."""
+
+    class Seek(Message):
+        """Somebody clicked on a moment."""
+
+        def __init__(self, position: float) -> None:
+            super().__init__()
+            self.position = position
+
+    _track = (0, 0)  # first cell and length of the track, from the last drawing
+
+    def rows(self, width: int, height: int) -> Sequence[Content]:
+        """State, track, end and speed."""
+        playback = self.snapshot.playback
+        if playback is None:
+            return []
+        state = "‖ PAUSED" if playback.is_paused else "▶ REPLAY"
+        head = f" {state} {figures.clock(playback.position)} "
+        tail = f" {figures.clock(playback.end)}  {figures.speed(playback.speed):>5} "
+        length = max(0, width - len(head) - len(tail))
+        span = playback.end - playback.start
+        share = 0.0 if span <= 0 else min(1.0, max(0.0, (playback.position - playback.start) / span))
+        done = round(share * max(0, length - 1))
+        self._track = (len(head), length)
+        style = "bold $caution" if playback.is_paused else "bold $brand"
+        if length < 3:
+            return [fit([piece((head, style)), piece((tail.strip(), "$quiet"), rank=1)], width, gap="")]
+        return [
+            Content.assemble(
+                (head, style),
+                ("━" * done, "$brand"),
+                ("●", "bold $brand"),
+                ("─" * (length - done - 1), "$faint"),
+                (tail, "$quiet"),
+            )
+        ]
+
+    def on_click(self, event: events.Click) -> None:
+        """Turn the cell into a moment."""
+        start, length = self._track
+        playback = self.snapshot.playback
+        if playback is None or length < 2 or not start <= event.x < start + length:
+            return
+        share = (event.x - start) / (length - 1)
+        self.post_message(self.Seek(playback.start + share * (playback.end - playback.start)))
+
+
+# key, word, action, rank: the higher the rank, the sooner it goes when the row is short
+_LIVE = (("space", "pause", "app.toggle_pause", 1),)
+_REPLAY = (
+    ("space", "pause", "app.toggle_pause", 1),
+    ("←→", "10 s", "app.seek(10)", 3),
+    ("+ -", "speed", "app.change_speed(1)", 4),
+    (", .", "step", "app.step(1)", 5),
+)
+_ALWAYS = (
+    ("l", "log", "app.show_log", 2),
+    ("d", "diff", "app.show_differences", 3),
+    ("t", "theme", "app.next_theme", 6),
+    ("^p", "palette", "app.command_palette", 7),
+    ("?", "help", "app.show_help", 0),
+    ("q", "quit", "app.quit", 0),
+)
+
+
+class KeyBar(Panel):
+    """The keys that work now; each can be clicked."""
+
+    is_replay: reactive[bool] = reactive(False, init=False)
+
+    def rows(self, width: int, height: int) -> Sequence[Content]:
+        """One row."""
+        keys = (*(_REPLAY if self.is_replay else _LIVE), *_ALWAYS)
+        pieces = [self._key(*each) for each in keys]
+        room = width - 2
+        while len(pieces) > 2 and not fits(pieces, room):
+            worst = max(each.rank for each in pieces)
+            pieces = [each for each in pieces if each.rank != worst]
+        return [Content.assemble(" ", fit(pieces, room))]
+
+    def _key(self, key: str, word: str, action: str, rank: int) -> Piece:
+        link = f"@click={action}"
+        return Piece(((key, f"bold $brand {link}"), (f" {word}", f"$quiet {link}")), rank)

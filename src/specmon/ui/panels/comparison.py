@@ -1,0 +1,182 @@
+"""The comparison in words and numbers: speed-up, break-even, load, samples, phases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from textual.content import Content
+
+from specmon.monitor.snapshot import ComparisonView, LevelFigures, ServerView
+from specmon.ui import figures
+from specmon.ui.panel import Panel
+from specmon.ui.row import Piece, first_that_fits, fit, piece
+
+_HOW = "SGLang ≥ 0.5.11 with --enable-metrics and SGLANG_ENABLE_METRICS_DEVICE_TIMER=1"
+
+
+class Comparison(Panel):
+    """One row a subject, the most important first; a short panel drops the last ones."""
+
+    def heading(self, width: int) -> Content | None:
+        """What is compared, at which level."""
+        comparison = self.snapshot.comparison
+        words = [piece(("comparison", "$foreground"))]
+        if comparison is not None and comparison.running is not None:
+            words.append(piece((f"at {comparison.running} running", "$quiet"), rank=1))
+        return fit(words, width)
+
+    def rows(self, width: int, height: int) -> Sequence[Content]:
+        """As many subjects as there are rows."""
+        narrow = width < 70
+        rows = [self._speedup(width, narrow), self._break_even(width, narrow)]
+        phases = self._phases(width, min(2, height - 4) if height > 4 else 1)
+        rows += [phases[0], self._samples(width), self._load(width)][: max(0, height - 2)]
+        if height > 5 and len(phases) > 1:
+            rows = [*rows[:2], rows[4], rows[3], *phases]
+        return rows
+
+    def _row(self, label: str, *choices: Sequence[Piece], width: int) -> Content:
+        head = f" {label:<11}" if width >= 56 else f" {label:<6} "
+        body = first_that_fits(width - len(head) - 1, *choices, gap=" · ")
+        return Content.assemble((head, "$quiet"), body)
+
+    def _speedup(self, width: int, narrow: bool) -> Content:
+        label = "speed-up" if width >= 56 else "speed"
+        comparison = self.snapshot.comparison
+        if comparison is None or comparison.speedup is None:
+            return self._row(label, _missing(comparison), width=width)
+        against = comparison.against_reference
+        apparent = figures.times(comparison.speedup)
+        if against is not None:
+            reference = figures.times(against.speedup)
+            strong = "bold $alert" if against.speedup < 1 else "bold $good"
+            return self._row(
+                label,
+                [
+                    piece((f"{apparent} apparent", "$foreground")),
+                    piece((f"{reference} against the reference", strong)),
+                    *self._delivered(comparison),
+                ],
+                [piece((f"{apparent} apparent", "$foreground")), piece((f"{reference} vs ref", strong))],
+                width=width,
+            )
+        strong = "bold $alert" if comparison.speedup < 1 else "bold $good"
+        words = [piece((apparent, strong))]
+        if comparison.speedup_ci95 is not None:
+            low, high = comparison.speedup_ci95
+            words.append(piece((f"95 % CI {low:.2f} – {high:.2f}", "$quiet"), rank=1))
+        return self._row(label, [*words, *self._delivered(comparison)], width=width)
+
+    def _delivered(self, comparison: ComparisonView) -> list[Piece]:
+        if comparison.delivered_speedup is None:
+            return []
+        return [piece((f"delivered {figures.times(comparison.delivered_speedup)}", "$quiet"), rank=2)]
+
+    def _break_even(self, width: int, narrow: bool) -> Content:
+        label = "break-even" if width >= 56 else "even"
+        comparison = self.snapshot.comparison
+        if comparison is None or comparison.break_even_accept_len is None:
+            return self._row(label, _missing(comparison), width=width)
+        even, accept = figures.length(comparison.break_even_accept_len), figures.length(comparison.accept_len)
+        against = comparison.against_reference
+        headroom = figures.percent(comparison.headroom)
+        if against is not None:
+            theirs = figures.length(against.break_even_accept_len)
+            return self._row(
+                label,
+                [
+                    piece((f"{even} now, ", "$foreground"), (f"{theirs} with the reference", "bold $foreground")),
+                    piece((f"accept {accept}", "$foreground")),
+                ],
+                [piece((f"{even} now, {theirs} with ref", "$foreground")), piece((f"accept {accept}", "$foreground"))],
+                [piece((f"{even} now, {theirs} with ref", "$foreground"))],
+                width=width,
+            )
+        return self._row(
+            label,
+            [piece((even, "bold $foreground")), piece((f"accept {accept}, headroom {headroom}", "$foreground"))],
+            [piece((even, "bold $foreground")), piece((f"accept {accept} ({headroom})", "$foreground"))],
+            width=width,
+        )
+
+    def _levels(self) -> tuple[LevelFigures | None, LevelFigures | None]:
+        base, spec = self.snapshot.baseline, self.snapshot.speculative
+        return (base.level if base else None), (spec.level if spec else None)
+
+    def _load(self, width: int) -> Content:
+        base, spec = self._levels()
+
+        def pair(read: Callable[[LevelFigures], float | None]) -> str:
+            return " / ".join(figures.NONE if level is None else figures.count(read(level)) for level in (base, spec))
+
+        words = [
+            piece(("run ", "$quiet"), (pair(lambda level: level.running), "$foreground")),
+            piece(("ctx ", "$quiet"), (pair(lambda level: level.context_tokens), "$foreground"), rank=1),
+            piece(("queue ", "$quiet"), (pair(lambda level: level.queue), "$foreground"), rank=2),
+        ]
+        same = None if self.snapshot.comparison is None else self.snapshot.comparison.same_load
+        if same is not None:
+            text = f"same load {self.look.yes}" if same else f"{self.look.no} load differs"
+            words.append(piece((text, "$good" if same else "bold $caution"), rank=1))
+        return self._row("load", words, width=width)
+
+    def _samples(self, width: int) -> Content:
+        views = (self.snapshot.baseline, self.snapshot.speculative)
+
+        def pair(read: Callable[[ServerView], int]) -> str:
+            return " / ".join(figures.NONE if view is None else figures.count(read(view)) for view in views)
+
+        reasons: dict[str, int] = {}
+        for view in views:
+            for name, number in view.excluded.items() if view is not None else ():
+                reasons[name] = reasons.get(name, 0) + number
+        listed = sorted((item for item in reasons.items() if item[1]), key=lambda item: -item[1])
+        detail = ", ".join(f"{number} {name.replace('_', ' ')}" for name, number in listed)
+        out = pair(lambda view: view.samples - view.clean)
+        used = piece((pair(lambda view: view.clean), "$foreground"), (" used", "$quiet"))
+        left = piece((out, "$foreground"), (" left out", "$quiet"), rank=1)
+        why = piece((out, "$foreground"), (f" left out ({detail})" if detail else " left out", "$quiet"), rank=1)
+        unparsed = sum(view.unparsed for view in views if view is not None)
+        style = "bold $caution" if unparsed else "$quiet"
+        odd = piece((f"{figures.count(unparsed)} unparsed", style), rank=2)
+        return self._row("samples", [used, why, odd], [used, left, odd], width=width)
+
+    def _phases(self, width: int, rows: int) -> list[Content]:
+        none = piece(("no phase data", "$foreground"))
+        first = self._row(
+            "phases",
+            [none, piece((f"needs {_HOW}", "$quiet"))],
+            [none, piece(("--enable-metrics, SGLANG_ENABLE_METRICS_DEVICE_TIMER=1", "$quiet"))],
+            [none, piece(("needs the server's metrics (? tells how)", "$quiet"), rank=1)],
+            width=width,
+        )
+        if rows < 2 or width >= 100:
+            return [first]
+        return [
+            self._row("phases", [none, piece(("SGLang ≥ 0.5.11 --enable-metrics and", "$quiet"), rank=1)], width=width),
+            self._row("", [piece(("SGLANG_ENABLE_METRICS_DEVICE_TIMER=1", "$quiet"))], width=width),
+        ]
+
+
+def _missing(comparison: ComparisonView | None) -> list[Piece]:
+    words = "needs clean samples of both servers" if comparison is None else comparison.sentence
+    return [piece(("no data", "bold $quiet")), piece((words, "$quiet"))]
+
+
+class Phases(Panel):
+    """Where a cycle's time goes; until a server measures it, how to get it."""
+
+    def heading(self, width: int) -> Content | None:
+        """The panel's name and unit."""
+        return fit([piece(("cycle phases", "$foreground")), piece(("ms per cycle", "$quiet"), rank=1)], width)
+
+    def rows(self, width: int, height: int) -> Sequence[Content]:
+        """What is missing and what to do."""
+        lines = [
+            ("? no phase data: the log has no phase times", "$foreground"),
+            ("  to get them, start SGLang ≥ 0.5.11 with", "$quiet"),
+            ("  --enable-metrics and in its environment", "$quiet"),
+            ("  SGLANG_ENABLE_METRICS_DEVICE_TIMER=1", "$foreground"),
+        ]
+        return [fit([piece(line)], width) for line in lines][:height]
+

@@ -1,0 +1,164 @@
+"""Evidence beside the verdict: the reference, what differs, the events, and the tables to come."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual.content import Content
+
+from specmon.monitor.snapshot import Difference, Severity, Trust
+from specmon.ui import figures
+from specmon.ui.look import SEVERITY_STYLE, Look
+from specmon.ui.panel import Panel
+from specmon.ui.row import cut, fit, flow, piece, visible
+
+_TRUST = {
+    Trust.NO_REFERENCE: ("?", "no reference", "$quiet"),
+    Trust.WAITING: ("~", "waiting", "$quiet"),
+    Trust.MATCHES: ("✓", "matches", "$good"),
+    Trust.DRIFTING: ("!", "drifting", "$caution"),
+    Trust.DIVERGED: ("✗", "DIVERGED", "bold $alert"),
+    Trust.RECOVERED: ("✓", "recovered", "$good"),
+}
+_WEIGHTS = {"matters": ("!", "bold $caution"), "unknown": ("?", "$foreground"), "expected": ("+", "$quiet")}
+
+
+class Events(Panel):
+    """What happened, newest first."""
+
+    def heading(self, width: int) -> Content | None:
+        """The panel's name."""
+        return fit([piece(("events", "$foreground"))], width)
+
+    def rows(self, width: int, height: int) -> Sequence[Content]:
+        """One row an event."""
+        if not self.snapshot.events:
+            return [Content.assemble((" nothing has happened yet", "$quiet"))]
+        rows = []
+        for event in self.snapshot.events[:height]:
+            style = SEVERITY_STYLE[event.severity]
+            who = f"{event.server} " if event.server else ""
+            tone = "$foreground" if event.severity in (Severity.WARNING, Severity.ALERT) else "$quiet"
+            head = f" {figures.clock(event.at)} "
+            sign = self.look.mark(event.severity)
+            room = width - len(head) - len(sign) - 2
+            body = cut(visible(who + event.text), room)
+            rows.append(Content.assemble((head, "$quiet"), (f"{sign} ", style), (body, tone)))
+        return rows
+
+
+def difference_rows(found: Sequence[Difference], width: int, look: Look) -> list[Content]:
+    """A table of conditions that differ: sign, name, before, now, weight."""
+    names = max((len(visible(each.name)) for each in found), default=0)
+    weight_width = 8 if width >= 48 else 0
+    name_width = max(8, min(names, width * 2 // 5))
+    value_width = max(6, (width - name_width - weight_width - 10) // 2)
+    rows = []
+    for each in found:
+        sign, style = _WEIGHTS.get(each.weight, ("·", "$quiet"))
+        name = cut(visible(each.name), name_width).ljust(name_width)
+        before, now = (_value(value, value_width) for value in (each.before, each.now))
+        tail = f"  {each.weight}" if weight_width else ""
+        rows.append(
+            Content.assemble(
+                (f" {sign} ", style),
+                (name, style if each.weight == "matters" else "$foreground"),
+                (f"  {before.rjust(value_width)}", "$quiet" if each.before is None else "$foreground"),
+                (" → ", "$quiet"),
+                (now.ljust(value_width), "$quiet" if each.now is None else "$foreground"),
+                (tail, "$quiet"),
+            )
+        )
+    return rows
+
+
+def _value(value: str | None, width: int) -> str:
+    return "not set" if value is None and width >= 7 else "–" if value is None else cut(visible(value), width)
+
+
+class Differences(Panel):
+    """What differs from the reference, and between the two servers."""
+
+    def heading(self, width: int) -> Content | None:
+        """How many differ and matter."""
+        snapshot = self.snapshot
+        every = (*snapshot.trust.causes, *snapshot.differences)
+        matter = sum(each.weight == "matters" for each in every)
+        words = [piece(("configuration", "$foreground"))]
+        if every:
+            words.append(piece((f"{len(every)} differ, {matter} matter", "$caution" if matter else "$quiet"), rank=1))
+        return fit(words, width)
+
+    def rows(self, width: int, height: int) -> Sequence[Content]:
+        """Causes first, then the difference of the two servers."""
+        snapshot = self.snapshot
+        rows: list[Content] = []
+        if snapshot.trust.causes:
+            name = snapshot.trust.reference or "reference"
+            rows.append(fit([piece((f" reference {name} → baseline now", "$quiet"))], width))
+            rows += difference_rows(snapshot.trust.causes, width, self.look)
+        if snapshot.differences and len(rows) + 2 <= height:
+            rows.append(fit([piece((" baseline → speculative", "$quiet"))], width))
+            rows += difference_rows(snapshot.differences, width, self.look)
+        if not rows:
+            return [fit([piece((" ? nothing to compare yet: needs the launch lines of both servers", "$quiet"))], width)]
+        if len(rows) > height:
+            hidden = len(rows) - height + 1
+            rows = [*rows[: height - 1], fit([piece((f"   and {hidden} more ([d] shows all)", "$quiet"))], width)]
+        return rows
+
+
+class TrustPanel(Panel):
+    """The measured baseline against the recorded one."""
+
+    def heading(self, width: int) -> Content | None:
+        """The reference's name."""
+        words = [piece(("reference", "$foreground"))]
+        if self.snapshot.trust.reference:
+            words.append(piece((self.snapshot.trust.reference, "$quiet"), rank=1))
+        return fit(words, width)
+
+    def rows(self, width: int, height: int) -> Sequence[Content]:
+        """State, the two numbers, tolerance, evidence."""
+        trust = self.snapshot.trust
+        sign, word, style = _TRUST[trust.state]
+        if trust.state is Trust.NO_REFERENCE:
+            words = flow("record one while the baseline is as it should be: specmon reference record", width - 4, 3)
+            return [
+                Content.assemble((f" {sign} {word}", "bold $quiet")),
+                *(Content.assemble("   ", (line, "$quiet")) for line in words),
+            ]
+        head = [piece((f" {sign} {word}", style))]
+        if trust.deviation is not None:
+            head.append(piece((figures.percent(trust.deviation, 1), style)))
+        if trust.since is not None:
+            head.append(piece((f"since {figures.clock(trust.since)}", "$quiet"), rank=1))
+        at = "" if trust.running is None else f" at {trust.running} running"
+        facts = [
+            ("recorded", f"{figures.tok_s(trust.reference_tok_s, 6)} tok/s{at}"),
+            ("measured", f"{figures.tok_s(trust.measured_tok_s, 6)} tok/s"),
+            ("tolerance", figures.NONE if trust.tolerance is None else f"±{trust.tolerance * 100:.0f} %"),
+            ("evidence", f"{figures.count(trust.samples_seen)} clean samples, {trust.samples_needed} needed"),
+        ]
+        rows = [fit(head, width)]
+        rows += [fit([piece((f"   {name:<10}", "$quiet"), (text, "$foreground"))], width) for name, text in facts]
+        rows += [Content.assemble("   ", (line, "$quiet")) for line in flow(visible(trust.sentence), width - 4, 2)]
+        return rows[:height]
+
+
+class Pending(Panel):
+    """A panel whose figures nobody measures yet: it keeps its place and says what it lacks."""
+
+    def __init__(self, look: Look, title: str, text: str, *, id: str) -> None:
+        super().__init__(look, id=id)
+        self._name = title
+        self._text = text
+
+    def heading(self, width: int) -> Content | None:
+        """The panel's name."""
+        return fit([piece((self._name, "$foreground"))], width)
+
+    def rows(self, width: int, height: int) -> Sequence[Content]:
+        """What is missing."""
+        lines = flow(self._text, width - 4, height)
+        return [Content.assemble((" ? " if i == 0 else "   ", "$quiet"), (line, "$quiet")) for i, line in enumerate(lines)]

@@ -1,0 +1,58 @@
+"""The top row: what is watched, how the bytes come, what time it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual.content import Content
+from textual.reactive import reactive
+
+from specmon.monitor.snapshot import LinkState, ServerView
+from specmon.ui import figures
+from specmon.ui.look import Look
+from specmon.ui.panel import Panel
+from specmon.ui.row import Piece, fit_ends, piece
+
+_LINK_STYLE = {
+    LinkState.LIVE: "$good",
+    LinkState.REPLAY: "$quiet",
+    LinkState.ENDED: "$quiet",
+    LinkState.REFUSED: "bold $alert",
+}
+
+
+class Header(Panel):
+    """Title, mode, links and clock in one row."""
+
+    held_lines: reactive[int | None] = reactive(None, init=False)  # lines since the picture was frozen
+    ended: reactive[str | None] = reactive(None, init=False)  # why the session is over
+
+    def rows(self, width: int, height: int) -> Sequence[Content]:
+        """One row."""
+        snapshot = self.snapshot
+        names = " vs ".join(view.name for view in (snapshot.baseline, snapshot.speculative) if view is not None)
+        left = [piece((" specmon ", "bold $brand"))]
+        if snapshot.title and snapshot.title != "specmon":
+            left.append(piece((snapshot.title, "$foreground"), rank=3))
+        if names:
+            left.append(piece((names, "$foreground"), rank=6))
+        right: list[Piece] = []
+        if self.held_lines is not None:
+            more = f" PAUSED · still receiving, +{figures.count(self.held_lines)} lines "
+            right.append(piece((more, "bold $caution reverse"), rank=1))
+        if self.ended is not None:
+            right.append(piece((f"ended{self.ended and ': ' + self.ended}", "bold $caution"), rank=1))
+        right += [link for view in (snapshot.baseline, snapshot.speculative) for link in _link(view, self.look)]
+        right.append(piece((snapshot.mode.upper(), "bold $quiet"), rank=4))
+        right.append(piece((f"{figures.clock(snapshot.now)} ", "$foreground"), rank=1))
+        return [fit_ends(left, right, width)]
+
+
+def _link(view: ServerView | None, look: Look) -> list[Piece]:
+    if view is None:
+        return []
+    state = view.link.state
+    style = _LINK_STYLE.get(state, "$caution")
+    short = f"{view.role.value[:4] if view.role != 'unknown' else view.name} {look.link(state)} {state.value}"
+    whole = f"{short} {view.link.detail}" if view.link.detail else short
+    return [piece((whole, style), rank=5)] if len(whole) < 34 else [piece((short, style), rank=5)]

@@ -1,0 +1,242 @@
+"""One side of the comparison: its figures above its charts, in one border that tells name and source."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.reactive import reactive
+
+from specmon.monitor.snapshot import EMPTY, Role, RunState, ServerView, Snapshot, Trust
+from specmon.ui import figures, plot
+from specmon.ui.chart import Chart
+from specmon.ui.layout import Form, Plan
+from specmon.ui.look import Look
+from specmon.ui.panel import Panel
+from specmon.ui.row import Piece, fit, piece
+
+_GRAPHS = {"true": "graph ✓", "false": "graph ✗ off", "mixed": "graph ~ mixed"}
+_ALARMING = (Trust.DIVERGED,)
+
+
+def view_of(snapshot: Snapshot, role: Role) -> ServerView | None:
+    """The server on that side."""
+    return snapshot.baseline if role is Role.BASELINE else snapshot.speculative
+
+
+class Figures(Panel):
+    """The numbers of one side."""
+
+    def __init__(self, look: Look, role: Role, *, classes: str | None = None) -> None:
+        super().__init__(look, classes=classes)
+        self._role = role
+
+    def rows(self, width: int, height: int) -> Sequence[Content]:
+        """One row (stacked), two, or three with tall digits."""
+        view = view_of(self.snapshot, self._role)
+        if height == 1:
+            return [self._one_row(view, width)]
+        if view is None or view.level is None or view.level.decode_tok_s is None:
+            return self._no_data(view, width, height)
+        return self._tall(view, width) if height >= 3 and not self.look.ascii_only else self._two_rows(view, width)
+
+    @property
+    def _colour(self) -> str:
+        return "$series-baseline" if self._role is Role.BASELINE else "$series-speculative"
+
+    def _number_style(self, view: ServerView) -> str:
+        return f"{self._colour} dim" if view.is_stale else f"bold {self._colour}"
+
+    def _no_data(self, view: ServerView | None, width: int, height: int) -> list[Content]:
+        reason = f"no {self._role.value} server yet" if view is None else view.no_data_reason or "no clean sample yet"
+        first = [piece(("no data", "bold $quiet"))]
+        if view is not None and view.last_tok_s is not None:
+            first.append(piece((f"last line {figures.tok_s(view.last_tok_s)} tok/s", "$quiet"), rank=1))
+        return [fit(first, width), fit([piece((reason, "$quiet"))], width)][:height]
+
+    def _spread(self, view: ServerView) -> list[Piece]:
+        level = view.level
+        assert level is not None
+        pieces = []
+        if level.decode_tok_s_ci95 is not None:
+            low, high = level.decode_tok_s_ci95
+            pieces.append(piece((f"{self.look.plus_minus}{figures.tok_s((high - low) / 2)}", "$quiet"), rank=2))
+        return pieces
+
+    def _two_rows(self, view: ServerView, width: int) -> list[Content]:
+        level = view.level
+        assert level is not None
+        number = piece((figures.tok_s(level.decode_tok_s, 6), self._number_style(view)), (" tok/s", "$quiet"))
+        delivered = piece(("delivered ", "$quiet"), (figures.tok_s(level.delivered_tok_s), "$foreground"))
+        return [
+            fit([number, *self._spread(view), delivered], width),
+            Content.assemble(" ", fit([*self._pace(view), *self._load(view)], width - 1)),
+        ]
+
+    def _pace(self, view: ServerView) -> list[Piece]:
+        level = view.level
+        assert level is not None
+        if self._role is Role.BASELINE:
+            step = [("step ", "$quiet"), (f"{figures.ms(level.cycle_ms)} ms", "$foreground")]
+            if view.reference_cycle_ms is not None:
+                step.append((f" (ref {figures.ms(view.reference_cycle_ms)})", "$quiet"))
+            return [piece(*step)]
+        tokens = view.launch.num_draft_tokens
+        of = "" if tokens is None else f" / {tokens}"
+        accept = piece(("accept ", "$quiet"), (f"{figures.length(level.accept_len)}{of}", "$foreground"))
+        return [accept, piece(("cycle ", "$quiet"), (f"{figures.ms(level.cycle_ms)} ms", "$foreground"))]
+
+    def _load(self, view: ServerView) -> list[Piece]:
+        level = view.level
+        assert level is not None
+        parts = [
+            piece(("run ", "$quiet"), (str(level.running), "$foreground"), rank=4),
+            piece(("ctx ", "$quiet"), (figures.count(level.context_tokens), "$foreground"), rank=5),
+            piece(("queue ", "$quiet"), (figures.count(level.queue), "$foreground"), rank=6),
+        ]
+        if level.cuda_graph in _GRAPHS:
+            text = _GRAPHS[level.cuda_graph]
+            parts.append(piece((text, "$caution" if level.cuda_graph != "true" else "$quiet"), rank=7))
+        return parts
+
+    def _tall(self, view: ServerView, width: int) -> list[Content]:
+        level = view.level
+        assert level is not None
+        top, middle, bottom = figures.tall(figures.tok_s(level.decode_tok_s, 5))
+        style = self._number_style(view)
+        room = width - len(top) - 3
+        quantiles = [
+            piece(("p5 ", "$quiet"), (figures.tok_s(level.p5_tok_s), "$foreground"), rank=3),
+            piece(("p95 ", "$quiet"), (figures.tok_s(level.p95_tok_s), "$foreground"), rank=3),
+        ]
+        speed = [piece(("tok/s", "$quiet")), *self._spread(view)]
+        delivered = piece(("delivered ", "$quiet"), (figures.tok_s(level.delivered_tok_s), "$foreground"))
+        first = fit([*speed, delivered, *quantiles], room)
+        tails = (first, fit(self._pace(view), room), fit(self._load(view), room))
+        return [
+            Content.assemble((digits, style), "   ", tail)
+            for digits, tail in zip((top, middle, bottom), tails, strict=True)
+        ]
+
+    def _one_row(self, view: ServerView | None, width: int) -> Content:
+        name = "base" if self._role is Role.BASELINE else "spec"
+        label = piece((f" {name}", f"bold {self._colour}"))
+        if view is None or view.level is None or view.level.decode_tok_s is None:
+            reason = f"no {self._role.value} server yet" if view is None else view.no_data_reason
+            return fit([label, piece(("no data", "bold $quiet")), piece((reason, "$quiet"))], width)
+        number = piece((figures.tok_s(view.level.decode_tok_s, 6), self._number_style(view)))
+        facts: list[Piece] = []
+        if view.is_stale:
+            facts.append(piece((f"! {figures.age(view.age_s)} old", "$caution"), rank=1))
+        if self._role is Role.BASELINE and view.reference_tok_s is not None:
+            facts.append(piece(("ref ", "$quiet"), (figures.tok_s(view.reference_tok_s), "$foreground"), rank=1))
+        if self._role is Role.SPECULATIVE:
+            accept = f"{figures.length(view.level.accept_len)}"
+            facts.append(piece(("acc ", "$quiet"), (accept, "$foreground"), rank=1))
+        facts.append(piece((view.name, "$quiet"), rank=3))
+        window = plot.common_window(self.snapshot)
+        top = plot.shared_top(self.snapshot, plot.throughput, [view.reference_tok_s])
+        cells = max(6, min(24, width - 40))
+        line = plot.trend(view, window, top, cells, ascii_only=self.look.ascii_only)
+        shape = piece((line, f"{self._colour} dim" if view.is_stale else self._colour), rank=2)
+        return fit([label, number, shape, *facts], width, gap=" ")
+
+
+class Side(Vertical):
+    """A bordered column: figures, speed chart, and a cycle chart where there is room."""
+
+    snapshot: reactive[Snapshot] = reactive(EMPTY, repaint=False, always_update=True, init=False)
+
+    def __init__(self, look: Look, role: Role) -> None:
+        super().__init__(id=role.value)
+        self.role = role
+        self._look = look
+        self._words: tuple[Content, Content] | None = None
+        self._form = Form.NORMAL
+
+    def compose(self) -> ComposeResult:
+        """Figures and charts."""
+        yield Figures(self._look, self.role, classes="figures").data_bind(Side.snapshot)
+        yield Chart(self._look, classes="speed")
+        yield Chart(self._look, classes="cycle")
+
+    def apply(self, plan: Plan) -> None:
+        """Take the heights of a plan."""
+        self._form = plan.form
+        self.set_class(plan.form is Form.NARROW, "-bare")
+        for selector, rows in ((".figures", plan.figure_rows), (".speed", plan.chart_rows), (".cycle", plan.cycle_rows)):
+            child = self.query_one(selector)
+            child.display = rows > 0
+            child.styles.height = rows
+
+    def watch_snapshot(self, snapshot: Snapshot) -> None:
+        """Draw the borders and the charts; the figures have the snapshot themselves."""
+        view = view_of(snapshot, self.role)
+        self.set_class(view is not None and view.is_stale, "-stale")
+        self.set_class(self._is_alarming(snapshot, view), "-alert")
+        self._draw_words(view)
+        self._draw_charts(snapshot, view)
+
+    def on_resize(self) -> None:
+        """A new width has other words in the border."""
+        self._words = None
+        self.watch_snapshot(self.snapshot)
+
+    def _is_alarming(self, snapshot: Snapshot, view: ServerView | None) -> bool:
+        if view is not None and view.state is RunState.CRASHED:
+            return True
+        return self.role is Role.BASELINE and snapshot.trust.state in _ALARMING
+
+    def _draw_words(self, view: ServerView | None) -> None:
+        room = max(1, self.outer_size.width - 6)
+        colour = "$series-baseline" if self.role is Role.BASELINE else "$series-speculative"
+        title = [piece((self.role.value.upper(), f"bold {colour}"))]
+        state: list[Piece] = []
+        if view is not None:
+            title.append(piece((view.name, "$foreground")))
+            title.append(piece((view.source, "$quiet"), rank=1))
+            state = _state(view)
+        words = (fit(title, room), fit(state, room, gap=" · "))
+        if self._words is None or not all(a.is_same(b) for a, b in zip(words, self._words, strict=True)):
+            self._words = words
+            self.border_title, self.border_subtitle = words
+
+    def _draw_charts(self, snapshot: Snapshot, view: ServerView | None) -> None:
+        speed, cycle = self.query_one(".speed", Chart), self.query_one(".cycle", Chart)
+        if view is None:
+            speed.show(None)
+            cycle.show(None)
+            return
+        window = plot.side_window(view, plot.common_window(snapshot))
+        is_baseline = self.role is Role.BASELINE
+        if speed.display:
+            line = view.reference_tok_s if is_baseline else None
+            references = [side.reference_tok_s for side in plot.sides(snapshot)]
+            top = plot.shared_top(snapshot, plot.throughput, references)
+            name = "" if line is None else f"ref {figures.tok_s(line)}"
+            speed.show(plot.Plot(view.points, view.marks, plot.throughput, window, 0.0, top, "tok/s", line, name))
+        if cycle.display:
+            line = view.reference_cycle_ms if is_baseline else None
+            references = [side.reference_cycle_ms for side in plot.sides(snapshot)]
+            top = plot.shared_top(snapshot, plot.cycle, references)
+            name = "" if line is None else f"ref {figures.ms(line)}"
+            cycle.show(plot.Plot(view.points, view.marks, plot.cycle, window, 0.0, top, "ms", line, name))
+
+
+def _state(view: ServerView) -> list[Piece]:
+    style = "bold $alert" if view.state is RunState.CRASHED else "$quiet"
+    sign = "✗ " if view.state is RunState.CRASHED else ""
+    parts = [piece((f"{sign}{view.state.value}", style))]
+    if view.is_stale:
+        parts.append(piece((f"! {figures.age(view.age_s)} old", "bold $caution")))
+    elif view.age_s is not None:
+        parts.append(piece((f"{figures.age(view.age_s)} ago", "$quiet")))
+    parts.append(piece((f"{figures.count(view.clean)} of {figures.count(view.samples)} samples used", "$quiet"), rank=1))
+    if view.run_index > 1:
+        parts.append(piece((f"run {view.run_index}", "$quiet"), rank=2))
+    if view.speculation == "inactive":
+        parts.append(piece(("! speculation inactive", "$caution"), rank=1))
+    return parts
+
