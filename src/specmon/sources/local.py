@@ -111,7 +111,8 @@ class LocalOpenFile:
 class LocalFile:
     """A local log as a source, read to its end or followed.
 
-    It starts `backfill_bytes` before the end (None: at the first byte). Compressed files are always read from the first byte to the end.
+    It starts `backfill_bytes` before the end (None: at the first byte). Compressed files are always read from the
+    first byte to the end.
     """
 
     def __init__(
