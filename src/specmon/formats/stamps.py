@@ -44,7 +44,7 @@ class StampReader:
             return MISSING
         whole = start + hour * 3600 + minute * 60 + second
         if len(text) > 20:
-            return whole + int(text[20:]) / 10 ** (len(text) - 20)
+            return whole + float(b"0." + text[20:])
         return float(whole)
 
     def read(self, text: bytes, zone: bytes = b"") -> Stamp:

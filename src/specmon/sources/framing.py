@@ -69,8 +69,7 @@ class LineFramer:
             self._hold(data, offset)
             return self._cut_pending(b"", self._start)
         start = self._start if self._pending else offset
-        self._pending += data[: last + 1]
-        block = bytes(self._pending)
+        block = bytes(self._pending) + data[: last + 1] if self._pending else data[: last + 1]
         self._pending.clear()
         self._hold(data[last + 1 :], offset + last + 1)
         return self._cut_pending(block, start)
@@ -102,10 +101,10 @@ class LineFramer:
             kept = self._max_line - 1
             gap = self._start - start - len(block)  # the NULs of a hole between the lines and the head
             if gap > self._max_line and block:
-                # Too wide to be filled with blanks. The lines go first; the head waits for the next chunk.
+                # Too wide to be filled up. The lines go first; the head waits for the next chunk.
                 return self._framed(block, start, self._take_skipped())
             self._skipped += len(self._pending) - kept
-            block += b" " * gap + self._pending[:kept] + b"\n"
+            block += b"\0" * gap + self._pending[:kept] + b"\n"
             self._pending.clear()
             self._is_skipping = True
         return self._framed(block, start, self._take_skipped()) if block else None

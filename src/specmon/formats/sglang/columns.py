@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 
 from specmon.events import MISSING, Graph, PrefillColumns, SampleColumns
 
-# offset, at, rank, process, then what the pattern caught, as bytes:
-# running, #token, token usage, accept len, accept rate, graph, throughput, #queue-req
+# offset, at, rank, process, then what the pattern caught, as bytes: what stands before the bracket, its
+# inside, running, #token, token usage, accept len, accept rate, graph, throughput, #queue-req
 DecodeRow = tuple[int, float, int, int, "tuple[bytes | None, ...]"]
-# offset, at, rank, process, then #new-token, #cached-token, token usage, #running-req, #queue-req
+# The same with #new-token, #cached-token, token usage, #running-req, #queue-req
 PrefillRow = tuple[int, float, int, int, "tuple[bytes | None, ...]"]
 
 _GRAPH = {b"True": int(Graph.TRUE), b"False": int(Graph.FALSE), None: int(Graph.UNKNOWN)}
@@ -21,7 +21,7 @@ def decode_columns(rows: Sequence[DecodeRow]) -> SampleColumns:
     if not rows:
         return SampleColumns()
     offset, at, rank, process, caught = zip(*rows, strict=True)
-    running, context, usage, accept_len, accept_rate, graph, tok_s, queue = zip(*caught, strict=True)
+    _, _, running, context, usage, accept_len, accept_rate, graph, tok_s, queue = zip(*caught, strict=True)
     return SampleColumns(
         offset=array("q", offset),
         at=array("d", at),
@@ -43,7 +43,7 @@ def prefill_columns(rows: Sequence[PrefillRow]) -> PrefillColumns:
     if not rows:
         return PrefillColumns()
     offset, at, rank, process, caught = zip(*rows, strict=True)
-    new_tokens, cached_tokens, usage, running, queue = zip(*caught, strict=True)
+    _, _, new_tokens, cached_tokens, usage, running, queue = zip(*caught, strict=True)
     return PrefillColumns(
         offset=array("q", offset),
         at=array("d", at),

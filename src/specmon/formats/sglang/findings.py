@@ -10,6 +10,9 @@ from specmon.formats.sglang.columns import DecodeRow, PrefillRow, decode_columns
 from specmon.formats.sglang.prefix import Prefix
 from specmon.formats.sglang.statistics import DecodeFigures, PrefillFigures
 
+# uvicorn behind SGLang's bracket: counted rather than read, because under load most lines are access lines.
+_UVICORN = b"] INFO:     "
+
 
 class Findings:
     """Collects lines in any order; `block` puts them into the order of the stream."""
@@ -96,7 +99,7 @@ class Findings:
             start=self.start,
             end=self.start + size,
             lines=self.text.count(b"\n") - 1,
-            recognised=self.recognised,
+            recognised=self.recognised + len(self.decode_rows) + len(self.prefill_rows) + self.text.count(_UVICORN),
             clock=Clock.DATED if self._is_dated else Clock.NONE,
             clock_resolution_s=0.001 if self._has_milliseconds else 1.0,
             utc_offset_s=self._utc_offset_s,

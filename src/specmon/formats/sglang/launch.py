@@ -52,7 +52,7 @@ class LaunchRecord:
         items, rest, end = split_items(text)
         self.is_complete = end >= 0
         self._rest = "" if self.is_complete else rest[-_LONGEST_REST:]
-        if rest and (self.is_complete or is_self_ended(rest)):
+        if (last := _item([rest])) and (self.is_complete or is_self_ended(last[1])):
             items.append(rest)
         flags: dict[str, Json] = {}
         for item in items:

@@ -35,7 +35,6 @@ STARTS = (
 # Bodies that say nothing but that this is SGLang.
 FAMILIAR = (
     rb"Load weight (?:begin|end)|Memory pool end|KV Cache is allocated|max_total_num_tokens=|Init torch distributed"
-    rb"|Receive: obj=|Finish: obj=|INFO: {4,8}"
 )
 
 _LONGEST_DETAIL = 300  # characters

@@ -36,9 +36,9 @@ _ANSWER = (
     + rb"|vertex_generate)(?:\?[^ \n]{0,256})? HTTP/[\d.]{1,3}" + _CSI + rb"\" " + _CSI + rb"2\d\d)"
 )  # fmt: skip
 # No quote and no brace may stand in front of a bracket: what they hold is text of a user, not a prefix.
-_BEFORE = rb"[^\[\n\"'{]{0,256}"
+_BEFORE = rb"[^\[\n\"'{]{0,256}+"
 _LINE = re.compile(
-    rb"\n(" + _BEFORE + rb")\[(20\d\d-[^\]\n]{6,96})\] (?:"
+    rb"\n(" + _BEFORE + rb")\[(20\d\d-[^\]\n]{6,96}+)\] (?:"
     + DECODE + rb"|" + PREFILL
     + rb"|(" + HEADER + rb"|(?:Decode|Prefill) batch[,.]?(?=\n|\Z))|(" + _ANSWER + rb")"
     + rb"|(server_args=)|(" + STARTS + rb")|(" + FAMILIAR + rb"))"
@@ -47,10 +47,12 @@ _LINE = re.compile(
 _DECODE_END, _PREFILL_END, _STATISTICS, _ANSWERED, _LAUNCH, _EVENT = 10, 15, 16, 17, 18, 19
 
 _OTHER_LINE = re.compile(rb"\n(?!" + _BEFORE + rb"\[20\d\d-)([^\n]*)")
-_NEEDLES = (b" batch", b"server_args=", nccl.NEEDLE, b"Traceback (most", b": error: ", b"usage: ", b"INFO")
-_WORDS = (b"fired up", b"retracted_reqs", b"flushed", b"hit an exception", b"dog timeout", b" crashed with ", b"SIG",
-          b"sigquit", b" is dead", b"Initialization failed", b" terminated with ", b"ut of memory", b"Capture ",
-          b"kill_process_tree")  # fmt: skip
+# One of these is in every line that `_read_other` can read.
+_NEEDLES = (
+    b" batch", b"server_args=", nccl.NEEDLE, b"Traceback (most", b": error: ", b"usage: ", b"INFO: ", b"fired up",
+    b"retracted_reqs", b"flushed", b"hit an exception", b"dog timeout", b" crashed with ", b"SIG", b"sigquit",
+    b" is dead", b"Initialization failed", b" terminated with ", b"ut of memory", b"Capture ", b"kill_process_tree",
+)  # fmt: skip
 _BODY = re.compile(
     rb"(?:^|(?<=[\s\]:|>-]))(?:((?:Decode|Prefill) batch(?: \[\d{1,15}\])?[,.] ?#)|(server_args=)|(" + STARTS + rb"))"
 )
@@ -62,13 +64,16 @@ _KEPT = 4096  # brackets that are remembered
 _LONGEST_BEFORE = 2048  # bytes in front of a body: a bar and its blocks of three bytes each
 
 
+Place = tuple[float, int, int]
+
+
 class SglangParser:
     """Reads one stream of one SGLang server."""
 
     def __init__(self) -> None:
         self._prefixes = PrefixReader()
         self._ranks: dict[str, int] = {"": 0}
-        self._seen: dict[bytes, tuple[float, int]] = {}
+        self._places: dict[bytes, Place] = {}  # of brackets: many lines share their second and rank
         self._open_launches: dict[int, LaunchRecord] = {}  # by the offset at which the record would go on
         self._traceback = TracebackReader()
         self._is_explained = False  # a line has already said why the server goes down
@@ -85,35 +90,41 @@ class SglangParser:
     # -- lines with SGLang's bracket ------------------------------------------------------------------
 
     def _read_lines(self, text: bytes, found: Findings) -> None:
-        seen = self._seen
+        place_of = self._places.get
         start = found.start
         decode, prefill = found.decode_rows, found.prefill_rows
         for match in _LINE.finditer(text):
             last = match.lastindex
-            before, bracket = match.group(1, 2)
-            if before or (place := seen.get(bracket)) is None:
-                prefix = self._prefix_of(before, bracket)
-                found.note_prefix(prefix)
-                place = (prefix.at, self._rank_index(prefix.rank))
-                process = prefix.process
-                if not before:
-                    if len(seen) >= _KEPT:
-                        seen.clear()
-                    seen[bracket] = place
-            else:
-                process = -1
             if last == _DECODE_END:
-                decode.append((start + match.start(), *place, process, match.group(3, 4, 5, 6, 7, 8, 9, 10)))
+                caught = match.group(1, 2, 3, 4, 5, 6, 7, 8, 9, 10)
+                place = place_of(caught[1]) if not caught[0] else None
+                at, rank, process = place or self._place(caught[0], caught[1], found)
+                decode.append((start + match.start(), at, rank, process, caught))
             elif last == _PREFILL_END:
-                prefill.append((start + match.start(), *place, process, match.group(11, 12, 13, 14, 15)))
+                caught = match.group(1, 2, 11, 12, 13, 14, 15)
+                at, rank, process = self._place(caught[0], caught[1], found)
+                prefill.append((start + match.start(), at, rank, process, caught))
             elif last == _ANSWERED:
-                found.note_answer(place[0])
+                found.note_answer(self._place(match[1], match[2], found)[0])
             else:
                 self._read_matched(match, text, found)
-            found.recognised += 1
+
+    def _place(self, before: bytes, bracket: bytes, found: Findings) -> Place:
+        """Time, rank index and process of a line with SGLang's bracket."""
+        if not before and (place := self._places.get(bracket)):
+            return place
+        prefix = self._prefix_of(before, bracket)
+        found.note_prefix(prefix)
+        place = (prefix.at, self._rank_index(prefix.rank), prefix.process)
+        if not before:
+            if len(self._places) >= _KEPT:
+                self._places.clear()
+            self._places[bracket] = place
+        return place
 
     def _read_matched(self, match: re.Match[bytes], text: bytes, found: Findings) -> None:
-        last = match.lastindex
+        last = match.lastindex or 0
+        found.recognised += not match[last].startswith(b"INFO")  # those are counted by `Findings`
         if last not in (_STATISTICS, _LAUNCH, _EVENT):
             return
         end = text.find(b"\n", match.end())
@@ -131,24 +142,28 @@ class SglangParser:
     def _read_other_lines(self, text: bytes, found: Findings) -> None:
         others = b"\n".join(_OTHER_LINE.findall(text))
         is_waiting = bool(self._open_launches) or self._traceback.is_open
-        if not is_waiting and not (others and any(needle in others for needle in (*_NEEDLES, *_WORDS))):
+        needles = [needle for needle in _NEEDLES if needle in others]
+        if not needles and not is_waiting:
             return
         for match in _OTHER_LINE.finditer(text):
             offset = found.start + match.start()
             if offset == found.start + len(text) - 1 and not match[1]:
                 break  # what stands behind the last line feed is no line
-            end = offset + len(match[1]) + 1
-            if (record := self._open_launches.pop(offset, None)) and self._go_on(record, match[1], offset, end, found):
+            line = match[1]
+            end = offset + len(line) + 1
+            if self._open_launches and (record := self._open_launches.pop(offset, None)):
+                if self._go_on(record, line, offset, end, found):
+                    continue
+            elif not self._traceback.is_open and not any(needle in line for needle in needles):
                 continue
-            if crash := self._traceback.read(match[1], offset, end):
+            if crash := self._traceback.read(line, offset, end):
                 self._add(crash, found)
                 found.recognised += 1
             is_ended = match.end() < len(text)
-            position = offset
-            for piece in match[1].split(b"\r"):
+            for piece in line.split(b"\r"):
                 if piece:
-                    self._read_other(piece, position, is_ended, found)
-                position += len(piece) + 1
+                    self._read_other(piece, offset, is_ended, found)
+                offset += len(piece) + 1
 
     def _go_on(self, record: LaunchRecord, line: bytes, offset: int, end: int, found: Findings) -> bool:
         if not line.strip():
@@ -165,12 +180,11 @@ class SglangParser:
     def _read_other(self, line: bytes, offset: int, is_ended: bool, found: Findings) -> None:
         if (at_start := _LINE.match(b"\n" + line + b"\n")) is not None and (last := at_start.lastindex):
             prefix = self._prefix_of(at_start[1], at_start[2])
+            found.recognised += not at_start[last].startswith(b"INFO")
+            begin = at_start.start(last)
             if last in (_DECODE_END, _PREFILL_END):
                 last = _STATISTICS
-                begin = at_start.end(2) + 2
-            else:
-                begin = at_start.start(last)
-            found.recognised += 1
+                begin = at_start.end(2) + 2  # behind the bracket and its blank
             self._read_body(last, line[begin - 1 :], prefix, offset, is_ended, found)
             return
         if line.startswith(b"[20"):

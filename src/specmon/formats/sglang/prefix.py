@@ -43,24 +43,32 @@ class PrefixReader:
 
     def __init__(self) -> None:
         self._stamps = StampReader()
-        self._brackets: dict[bytes, Prefix | None] = {}
+        self._minutes: dict[bytes, float] = {}  # "2026-04-30 08:57:" to its seconds
+        self._tags: dict[bytes, str] = {}  # " DP0 TP0" as it stands, and stripped
         self._processes: dict[bytes, int] = {}
 
     def bracket(self, text: bytes, before: bytes = b"") -> Prefix | None:
         """Read the inside of SGLang's bracket, with what stands before it; None when it is none."""
-        if text in self._brackets:
-            prefix = self._brackets[text]
+        # The usual case without a pattern: a minute and a set of tags that have been seen before.
+        rank = self._tags.get(text[19:])
+        minute = self._minutes.get(text[:17])
+        if rank is None or minute is None or not (text[17:19].isdigit() and text[17:18] < b"6"):
+            match = _BRACKET.fullmatch(text)
+            at = self._stamps.seconds(match[1]) if match else MISSING
+            if match is None or math.isnan(at):
+                return None
+            rank = match[2].strip().decode("ascii")
+            has_milliseconds = len(match[1]) > 19
+            if not has_milliseconds:
+                if len(self._minutes) >= _KEPT or len(self._tags) >= _KEPT:
+                    self._minutes.clear()
+                    self._tags.clear()
+                self._minutes[text[:17]] = at - int(text[17:19])
+                self._tags[text[19:]] = rank
         else:
-            prefix = self._read_bracket(text)
-            if len(self._brackets) >= _KEPT:
-                self._brackets.clear()
-            self._brackets[text] = prefix
-        if prefix is None or not before:
-            return prefix
-        process = self.process(before)
-        if process < 0:
-            return prefix
-        return Prefix(prefix.at, prefix.rank, process, prefix.has_milliseconds)
+            at = minute + int(text[17:19])
+            has_milliseconds = False
+        return Prefix(at, rank, self.process(before) if before else -1, has_milliseconds)
 
     def process(self, before: bytes) -> int:
         """The process that a carrier's or a logger's prefix names, else -1."""
@@ -84,11 +92,3 @@ class PrefixReader:
             return Prefix(process=process)
         at = self._stamps.seconds(match[1])
         return Prefix(at, "", process, len(match[1]) > 19, read_zone(match[2] or b""))
-
-    def _read_bracket(self, text: bytes) -> Prefix | None:
-        if (match := _BRACKET.fullmatch(text)) is None:
-            return None
-        at = self._stamps.seconds(match[1])
-        if math.isnan(at):
-            return None
-        return Prefix(at, match[2].strip().decode("ascii"), -1, len(match[1]) > 19)

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from specmon.events import MISSING, Graph
 
-_COUNT = rb"(\d{1,15})"
-_FIGURE = rb"(\d{1,12}\.\d{1,9})"
+_COUNT = rb"(\d{1,15}+)"
+_FIGURE = rb"(\d{1,12}+\.\d{1,9}+)"
 HEADER = rb"(?:Decode|Prefill) batch(?:[.,]| \[\d{1,15}\][.,]) ?"
 
 # [0.4.2 to 0.5.23] without the fields that only some pools, modes and switches add.
@@ -21,12 +21,12 @@ DECODE = (
     rb"Decode batch(?: \[\d{1,15}\])?[.,] #running-req: " + _COUNT + rb", #token: " + _COUNT
     + rb", token usage: " + _FIGURE
     + rb"(?:, accept len: " + _FIGURE + rb")?(?:, accept rate: " + _FIGURE + rb")?"
-    + rb"(?:, [a-z]{1,8} graph: (True|False))?"
+    + rb"(?:, [a-z]{1,8}+ graph: (True|False))?"
     + rb", gen throughput \(token/s\): " + _FIGURE
     + rb", #queue-req: " + _COUNT + rb",? ?(?=\n)"
 )  # fmt: skip
 PREFILL = (
-    rb"Prefill batch(?: \[\d{1,15}\])?[.,] #new-seq: \d{1,15}, #new-token: " + _COUNT
+    rb"Prefill batch(?: \[\d{1,15}\])?[.,] #new-seq: \d{1,15}+, #new-token: " + _COUNT
     + rb", #cached-token: " + _COUNT + rb", token usage: " + _FIGURE
     + rb", #running-req: " + _COUNT + rb", #queue-req: " + _COUNT + rb"(?=[,\n])"
 )  # fmt: skip
