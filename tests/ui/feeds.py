@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from specmon.monitor.snapshot import Snapshot
+
 from . import pictures
 
 

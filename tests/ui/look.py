@@ -1,7 +1,7 @@
 """Run the real screen on a synthetic session, to look at it or to measure it.
 
-    python -m tests.ui.look diverged --theme specmon-light
-    python -m tests.ui.look healthy --svg /tmp/healthy.svg --size 120x40
+python -m tests.ui.look diverged --theme specmon-light
+python -m tests.ui.look healthy --svg /tmp/healthy.svg --size 120x40
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import asyncio
 from pathlib import Path
 
 from specmon.ui.app import SpecmonApp
+
 from .feeds import Controls, LivingFeed, StillFeed
 from .pictures import PICTURES
 

@@ -143,9 +143,7 @@ def diverged() -> Snapshot:
         launch=LaunchView("moonshotai/Kimi-K2.5", "0.5.9", 8, is_read=True),
         run_index=2,
         run_started_at=RESTART,
-        level=LevelFigures(
-            1, 221, 212, 62.9, (62.5, 63.3), 58.9, 62.9, 0.4, 61.8, 63.9, 1.0, 15.9, 338, 0, "true"
-        ),
+        level=LevelFigures(1, 221, 212, 62.9, (62.5, 63.3), 58.9, 62.9, 0.4, 61.8, 63.9, 1.0, 15.9, 338, 0, "true"),
         last_tok_s=62.7,
         running=1,
         last_sample_at=NOW - 0.4,

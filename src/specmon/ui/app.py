@@ -33,6 +33,7 @@ class SpecmonApp(App[None]):
     CSS_PATH = "specmon.tcss"
     # Escape sequences of selection and hover cost frames on slow links and say nothing here.
     ALLOW_SELECT = False
+    AUTO_FOCUS = None
     BINDINGS = [
         Binding("space", "toggle_pause", "Pause or go on", id="session.pause"),
         Binding("plus,equals_sign", "change_speed(1)", "Faster", key_display="+", id="replay.faster"),

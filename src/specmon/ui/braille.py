@@ -100,29 +100,23 @@ def sparkline(found: Sequence[Column], low: float, high: float, *, ascii_only: b
     )
 
 
-def nice_step(span: float, parts: int) -> float:
-    """The smallest of 1, 2, 2.5, 5 times a power of ten that divides `span` into at most `parts`."""
-    if not span > 0 or not math.isfinite(span):
-        return 1.0
-    rough = span / parts
-    power = 10.0 ** math.floor(math.log10(rough))
-    for factor in (1.0, 2.0, 2.5, 5.0, 10.0):
-        if rough <= factor * power * (1 + 1e-9):
-            return factor * power
-    return 10.0 * power
+# Upper ends whose halves and quarters are round as well, as multiples of a power of ten.
+_TOPS = (1.0, 1.2, 1.6, 2.0, 2.4, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 
 
 def nice_top(value: float, low: float = 0.0) -> float:
-    """A round upper end of an axis that leaves a little air above the largest value."""
-    span = (value - low) * 1.04
+    """A round upper end of an axis that leaves a little air above the largest value; `low` when there is none."""
+    span = (value - low) * 1.02
     if not span > 0 or not math.isfinite(span):
-        return low + 1.0
-    step = nice_step(span, 4)
-    return low + math.ceil(span / step - 1e-9) * step
+        return low
+    power = 10.0 ** math.floor(math.log10(span))
+    return low + next((top * power for top in _TOPS if span <= top * power * (1 + 1e-9)), 10 * power)
 
 
 def ticks(low: float, high: float, rows: int) -> dict[int, float]:
     """Row (from the top) -> value of the labels that a chart of that height has room for."""
+    if not high > low:
+        return {}
     parts = 4 if rows >= 12 else 2 if rows >= 4 else 1
     found: dict[int, float] = {}
     for part in range(1, parts + 1):
@@ -135,4 +129,10 @@ def label(value: float) -> str:
     """A tick label without needless zeros."""
     if abs(value) >= 10000:
         return f"{value / 1000:g}k"
-    return f"{value:.0f}" if value == int(value) else f"{value:.1f}" if abs(value * 10 - round(value * 10)) < 1e-6 else f"{value:.2f}"
+    return (
+        f"{value:.0f}"
+        if value == int(value)
+        else f"{value:.1f}"
+        if abs(value * 10 - round(value * 10)) < 1e-6
+        else f"{value:.2f}"
+    )

@@ -98,6 +98,7 @@ class Dashboard(Container):
                     child.styles.offset = (area.x, area.y)
                     child.styles.width = area.width
                     child.styles.height = area.height
+            self.query_one(Comparison).has_phases_beside = "phases" in wanted.areas
             for side in self.query(Side):
                 side.apply(wanted)
         # Panels that were hidden have not followed the session.
@@ -105,5 +106,3 @@ class Dashboard(Container):
 
     def _catch_up(self) -> None:
         self.mutate_reactive(Dashboard.snapshot)
-
-

@@ -124,7 +124,7 @@ def _top(stack: _Stack, verdict: int, note: int, header: int = 1) -> None:
 def _narrow(width: int, height: int, focus: Focus, has_playback: bool, has_note: bool) -> Plan:
     lower = "log" if focus is Focus.LOG else "differences" if focus is Focus.DIFFERENCES else "events"
     bands = [
-        _Band("verdict", 3, 4, 5),
+        _Band("verdict", 4 if height >= 12 else 3, 4, 5),
         _Band("figures", 2, 2, 2),
         _Band("header", 1, 1, 1),
         _Band("footer", 1, 1, 1),
@@ -192,8 +192,8 @@ def _two_columns(width: int, height: int, focus: Focus, has_playback: bool, has_
         ]
     else:
         lower = "log" if focus is Focus.LOG else "differences"
-        chart = (10, 10) if height >= 40 else (6, 6) if height >= 30 else (0, 0)
-        bands += [_Band(lower, 4, 10, 10), _Band("comparison", 2, 2, 2), _Band("chart", *chart, chart[1])]
+        kept = 10 if height >= 40 else 6 if height >= 30 else 0
+        bands += [_Band(lower, 4, 10, 10), _Band("comparison", 2, 2, 2), _Band("chart", kept, kept, kept)]
         bands += [_Band(f"{lower}-rest", 0, _FAR, _FAR)]
     rows = _grant(height, bands)
     stack = _Stack(width)

@@ -10,6 +10,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import median
 from typing import TypeAlias
 
@@ -138,8 +139,9 @@ def draw(plot: Plot, width: int, height: int, *, ascii_only: bool = False, axis_
     drawn: list[tuple[Run, ...]] = []
     for row in range(rows):
         text = braille.label(labels[row]) if row in labels else ""
-        drawn.append((((text.rjust(room) + "┤"), "axis"), *_runs(grid[row])))
-    drawn.append(((braille.label(plot.low).rjust(room) + "┼", "axis"), *_time_axis(plot, window, cells)))
+        drawn.append(((text.rjust(room), "label"), ("┤" if text else "│", "axis"), *_runs(grid[row])))
+    foot = braille.label(plot.low) if labels else ""
+    drawn.append(((foot.rjust(room), "label"), ("┼" if foot else "└", "axis"), *_time_axis(plot, window, cells)))
     return tuple(drawn)
 
 
@@ -177,7 +179,7 @@ def _grid(plot: Plot, window: Window, cells: int, rows: int, ascii_only: bool) -
 
 def _join_limit(clean: Sequence[tuple[float, float]], step: float) -> int:
     """How many dot columns apart two samples may lie and still be one line: three usual gaps."""
-    gaps = [after[0] - before[0] for before, after in zip(clean, clean[1:], strict=False) if after[0] > before[0]]
+    gaps = [after[0] - before[0] for before, after in pairwise(clean) if after[0] > before[0]]
     return max(2, math.ceil(3 * median(gaps[-200:]) / step)) if gaps else 2
 
 

@@ -44,13 +44,25 @@ def cut(text: str, width: int) -> str:
     if rest[:1] and not rest[:1].isspace() and kept:
         space = kept.rfind(" ")
         word = kept[space + 1 :]
-        if space > 0 and (any(c.isdigit() for c in word) or space > width * 2 // 3):
+        if space > 0 and (len(word) < 3 or any(c.isdigit() for c in word + rest.split(" ", 1)[0])):
             kept = kept[:space].rstrip()
         elif any(c.isdigit() for c in word):
             # One long token such as a path: cut it where no number runs on.
             while kept and _IN_NUMBER.match(kept[-1]):
                 kept = kept[:-1]
-    return kept + _ELLIPSIS
+    return kept.rstrip(" ,;:·(") + _ELLIPSIS
+
+
+def cut_middle(text: str, width: int) -> str:
+    """A list of `name: value` fields in at most `width` cells: the fields in its middle go first."""
+    if cell_len(text) <= width:
+        return text
+    fields = text.split(", ")
+    for dropped in range(1, len(fields) - 2):
+        short = ", ".join(fields[:2]) + ", … " + ", ".join(fields[2 + dropped :])
+        if cell_len(short) <= width:
+            return short
+    return cut(text, width)
 
 
 def flow(text: str, width: int, rows: int) -> list[str]:
@@ -149,8 +161,8 @@ def fit_ends(left: Sequence[Piece], right: Sequence[Piece], width: int, gap: str
 
 
 def first_that_fits(width: int, *choices: Sequence[Piece], gap: str = "  ") -> Content:
-    """The first wording that stands in the row whole, else the last one made to fit."""
+    """The first wording whose lasting pieces stand in the row whole, else the last one made to fit."""
     for choice in choices:
-        if fits(choice, width, gap):
+        if fits([part for part in choice if part.rank == 0], width, gap):
             return fit(choice, width, gap)
     return fit(choices[-1], width, gap)

@@ -93,17 +93,30 @@ class KeyBar(Panel):
     """The keys that work now; each can be clicked."""
 
     is_replay: reactive[bool] = reactive(False, init=False)
+    _places: Sequence[tuple[int, int, str]] = ()
 
     def rows(self, width: int, height: int) -> Sequence[Content]:
         """One row."""
         keys = (*(_REPLAY if self.is_replay else _LIVE), *_ALWAYS)
-        pieces = [self._key(*each) for each in keys]
         room = width - 2
-        while len(pieces) > 2 and not fits(pieces, room):
-            worst = max(each.rank for each in pieces)
-            pieces = [each for each in pieces if each.rank != worst]
+        while len(keys) > 2 and not fits([_key(key, word) for key, word, _, _ in keys], room):
+            worst = max(rank for _, _, _, rank in keys)
+            keys = tuple(each for each in keys if each[3] != worst)
+        pieces = [_key(key, word) for key, word, _, _ in keys]
+        places: list[tuple[int, int, str]] = []
+        x = 1
+        for each, (_, _, action, _) in zip(pieces, keys, strict=True):
+            places.append((x, x + each.width, action))
+            x += each.width + 2
+        self._places = places
         return [Content.assemble(" ", fit(pieces, room))]
 
-    def _key(self, key: str, word: str, action: str, rank: int) -> Piece:
-        link = f"@click={action}"
-        return Piece(((key, f"bold $brand {link}"), (f" {word}", f"$quiet {link}")), rank)
+    async def on_click(self, event: events.Click) -> None:
+        """Do what the key under the pointer does."""
+        for start, end, action in self._places:
+            if start <= event.x < end:
+                await self.app.run_action(action)
+
+
+def _key(key: str, word: str) -> Piece:
+    return piece((key, "bold $brand"), (f" {word}", "$quiet"))

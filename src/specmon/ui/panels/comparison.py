@@ -17,6 +17,8 @@ _HOW = "SGLang ≥ 0.5.11 with --enable-metrics and SGLANG_ENABLE_METRICS_DEVICE
 class Comparison(Panel):
     """One row a subject, the most important first; a short panel drops the last ones."""
 
+    has_phases_beside = False  # the phases have a panel of their own
+
     def heading(self, width: int) -> Content | None:
         """What is compared, at which level."""
         comparison = self.snapshot.comparison
@@ -27,8 +29,9 @@ class Comparison(Panel):
 
     def rows(self, width: int, height: int) -> Sequence[Content]:
         """As many subjects as there are rows."""
-        narrow = width < 70
-        rows = [self._speedup(width, narrow), self._break_even(width, narrow)]
+        rows = [self._speedup(width), self._break_even(width)]
+        if self.has_phases_beside:
+            return [*rows, self._load(width), self._samples(width), self._left_out(width)][:height]
         phases = self._phases(width, min(2, height - 4) if height > 4 else 1)
         rows += [phases[0], self._samples(width), self._load(width)][: max(0, height - 2)]
         if height > 5 and len(phases) > 1:
@@ -40,7 +43,7 @@ class Comparison(Panel):
         body = first_that_fits(width - len(head) - 1, *choices, gap=" · ")
         return Content.assemble((head, "$quiet"), body)
 
-    def _speedup(self, width: int, narrow: bool) -> Content:
+    def _speedup(self, width: int) -> Content:
         label = "speed-up" if width >= 56 else "speed"
         comparison = self.snapshot.comparison
         if comparison is None or comparison.speedup is None:
@@ -72,7 +75,7 @@ class Comparison(Panel):
             return []
         return [piece((f"delivered {figures.times(comparison.delivered_speedup)}", "$quiet"), rank=2)]
 
-    def _break_even(self, width: int, narrow: bool) -> Content:
+    def _break_even(self, width: int) -> Content:
         label = "break-even" if width >= 56 else "even"
         comparison = self.snapshot.comparison
         if comparison is None or comparison.break_even_accept_len is None:
@@ -126,20 +129,27 @@ class Comparison(Panel):
         def pair(read: Callable[[ServerView], int]) -> str:
             return " / ".join(figures.NONE if view is None else figures.count(read(view)) for view in views)
 
-        reasons: dict[str, int] = {}
-        for view in views:
-            for name, number in view.excluded.items() if view is not None else ():
-                reasons[name] = reasons.get(name, 0) + number
-        listed = sorted((item for item in reasons.items() if item[1]), key=lambda item: -item[1])
-        detail = ", ".join(f"{number} {name.replace('_', ' ')}" for name, number in listed)
+        detail = ", ".join(f"{number} {name}" for name, number in self._reasons())
         out = pair(lambda view: view.samples - view.clean)
         used = piece((pair(lambda view: view.clean), "$foreground"), (" used", "$quiet"))
         left = piece((out, "$foreground"), (" left out", "$quiet"), rank=1)
-        why = piece((out, "$foreground"), (f" left out ({detail})" if detail else " left out", "$quiet"), rank=1)
+        why = piece((out, "$foreground"), (f" left out ({detail})" if detail else " left out", "$quiet"))
         unparsed = sum(view.unparsed for view in views if view is not None)
         style = "bold $caution" if unparsed else "$quiet"
         odd = piece((f"{figures.count(unparsed)} unparsed", style), rank=2)
         return self._row("samples", [used, why, odd], [used, left, odd], width=width)
+
+    def _reasons(self) -> list[tuple[str, int]]:
+        found: dict[str, int] = {}
+        for view in (self.snapshot.baseline, self.snapshot.speculative):
+            for name, number in view.excluded.items() if view is not None else ():
+                found[name.replace("_", " ")] = found.get(name.replace("_", " "), 0) + number
+        return sorted((item for item in found.items() if item[1]), key=lambda item: -item[1])
+
+    def _left_out(self, width: int) -> Content:
+        listed = self._reasons()
+        words = [piece((f"{number} {name}", "$foreground"), rank=index) for index, (name, number) in enumerate(listed)]
+        return self._row("left out", words or [piece(("none", "$quiet"))], width=width)
 
     def _phases(self, width: int, rows: int) -> list[Content]:
         none = piece(("no phase data", "$foreground"))
@@ -147,13 +157,14 @@ class Comparison(Panel):
             "phases",
             [none, piece((f"needs {_HOW}", "$quiet"))],
             [none, piece(("--enable-metrics, SGLANG_ENABLE_METRICS_DEVICE_TIMER=1", "$quiet"))],
-            [none, piece(("needs the server's metrics (? tells how)", "$quiet"), rank=1)],
+            [none, piece(("needs the server's metrics ([?] tells how)", "$quiet"))],
+            [none, piece(("[?] tells how", "$quiet"), rank=1)],
             width=width,
         )
         if rows < 2 or width >= 100:
             return [first]
         return [
-            self._row("phases", [none, piece(("SGLang ≥ 0.5.11 --enable-metrics and", "$quiet"), rank=1)], width=width),
+            self._row("phases", [none, piece(("needs --enable-metrics and", "$quiet"), rank=1)], width=width),
             self._row("", [piece(("SGLANG_ENABLE_METRICS_DEVICE_TIMER=1", "$quiet"))], width=width),
         ]
 
@@ -179,4 +190,3 @@ class Phases(Panel):
             ("  SGLANG_ENABLE_METRICS_DEVICE_TIMER=1", "$foreground"),
         ]
         return [fit([piece(line)], width) for line in lines][:height]
-

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rich.cells import cell_len
 from textual.content import Content
 
 from specmon.monitor.snapshot import Difference, Severity, Trust
@@ -34,7 +35,9 @@ class Events(Panel):
         """One row an event."""
         if not self.snapshot.events:
             return [Content.assemble((" nothing has happened yet", "$quiet"))]
-        rows = []
+        rows: list[Content] = []
+        # A narrow, tall column has room for a second row where a sentence needs it.
+        lines = 2 if width < 72 and height >= 8 else 1
         for event in self.snapshot.events[:height]:
             style = SEVERITY_STYLE[event.severity]
             who = f"{event.server} " if event.server else ""
@@ -42,34 +45,49 @@ class Events(Panel):
             head = f" {figures.clock(event.at)} "
             sign = self.look.mark(event.severity)
             room = width - len(head) - len(sign) - 2
-            body = cut(visible(who + event.text), room)
-            rows.append(Content.assemble((head, "$quiet"), (f"{sign} ", style), (body, tone)))
-        return rows
+            first, *more = flow(visible(who + event.text), room, lines) or [""]
+            rows.append(Content.assemble((head, "$quiet"), (f"{sign} ", style), (first, tone)))
+            rows += [Content.assemble(" " * (width - room - 1), (line, tone)) for line in more]
+        return rows[:height]
 
 
 def difference_rows(found: Sequence[Difference], width: int, look: Look) -> list[Content]:
     """A table of conditions that differ: sign, name, before, now, weight."""
-    names = max((len(visible(each.name)) for each in found), default=0)
-    weight_width = 8 if width >= 48 else 0
-    name_width = max(8, min(names, width * 2 // 5))
-    value_width = max(6, (width - name_width - weight_width - 10) // 2)
+    names = max((cell_len(visible(each.name)) for each in found), default=0)
+    befores = max((cell_len(_value(each.before, 99)) for each in found), default=0)
+    nows = max((cell_len(_value(each.now, 99)) for each in found), default=0)
+    # Sign, gaps and arrow take 8 cells, the weight 10; values may have half of the rest, the name has what remains.
+    room = width - 8
+    weight_width = 10 if room - min(names, 30) - befores - nows >= 10 else 0
+    value_width = max(5, (room - weight_width - 8) // 3)
+    before_width, now_width = min(befores, value_width), min(nows, value_width)
+    name_width = max(6, min(names, room - weight_width - before_width - now_width))
     rows = []
     for each in found:
         sign, style = _WEIGHTS.get(each.weight, ("·", "$quiet"))
-        name = cut(visible(each.name), name_width).ljust(name_width)
-        before, now = (_value(value, value_width) for value in (each.before, each.now))
+        name = _tail(visible(each.name), name_width)
+        before, now = _value(each.before, before_width), _value(each.now, now_width)
         tail = f"  {each.weight}" if weight_width else ""
         rows.append(
             Content.assemble(
                 (f" {sign} ", style),
                 (name, style if each.weight == "matters" else "$foreground"),
-                (f"  {before.rjust(value_width)}", "$quiet" if each.before is None else "$foreground"),
+                (f"  {_pad(before, before_width)}", "$quiet" if each.before is None else "$foreground"),
                 (" → ", "$quiet"),
-                (now.ljust(value_width), "$quiet" if each.now is None else "$foreground"),
+                (_pad(now, now_width), "$quiet" if each.now is None else "$foreground"),
                 (tail, "$quiet"),
             )
         )
     return rows
+
+
+def _tail(name: str, width: int) -> str:
+    # Long flags differ at their end: speculative_num_steps, speculative_num_draft_tokens.
+    return _pad(name if cell_len(name) <= width else "…" + name[len(name) - width + 1 :], width)
+
+
+def _pad(text: str, width: int) -> str:
+    return text + " " * max(0, width - cell_len(text))
 
 
 def _value(value: str | None, width: int) -> str:
@@ -101,7 +119,9 @@ class Differences(Panel):
             rows.append(fit([piece((" baseline → speculative", "$quiet"))], width))
             rows += difference_rows(snapshot.differences, width, self.look)
         if not rows:
-            return [fit([piece((" ? nothing to compare yet: needs the launch lines of both servers", "$quiet"))], width)]
+            return [
+                fit([piece((" ? nothing to compare yet: needs the launch lines of both servers", "$quiet"))], width)
+            ]
         if len(rows) > height:
             hidden = len(rows) - height + 1
             rows = [*rows[: height - 1], fit([piece((f"   and {hidden} more ([d] shows all)", "$quiet"))], width)]
@@ -135,8 +155,8 @@ class TrustPanel(Panel):
             head.append(piece((f"since {figures.clock(trust.since)}", "$quiet"), rank=1))
         at = "" if trust.running is None else f" at {trust.running} running"
         facts = [
-            ("recorded", f"{figures.tok_s(trust.reference_tok_s, 6)} tok/s{at}"),
-            ("measured", f"{figures.tok_s(trust.measured_tok_s, 6)} tok/s"),
+            ("recorded", f"{figures.tok_s(trust.reference_tok_s)} tok/s{at}"),
+            ("measured", f"{figures.tok_s(trust.measured_tok_s)} tok/s"),
             ("tolerance", figures.NONE if trust.tolerance is None else f"±{trust.tolerance * 100:.0f} %"),
             ("evidence", f"{figures.count(trust.samples_seen)} clean samples, {trust.samples_needed} needed"),
         ]
@@ -151,14 +171,16 @@ class Pending(Panel):
 
     def __init__(self, look: Look, title: str, text: str, *, id: str) -> None:
         super().__init__(look, id=id)
-        self._name = title
+        self._subject = title
         self._text = text
 
     def heading(self, width: int) -> Content | None:
         """The panel's name."""
-        return fit([piece((self._name, "$foreground"))], width)
+        return fit([piece((self._subject, "$foreground"))], width)
 
     def rows(self, width: int, height: int) -> Sequence[Content]:
         """What is missing."""
         lines = flow(self._text, width - 4, height)
-        return [Content.assemble((" ? " if i == 0 else "   ", "$quiet"), (line, "$quiet")) for i, line in enumerate(lines)]
+        return [
+            Content.assemble((" ? " if i == 0 else "   ", "$quiet"), (line, "$quiet")) for i, line in enumerate(lines)
+        ]

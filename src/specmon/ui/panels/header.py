@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from textual.content import Content
 from textual.reactive import reactive
 
-from specmon.monitor.snapshot import LinkState, ServerView
+from specmon.monitor.snapshot import LinkState, Role, ServerView
 from specmon.ui import figures
 from specmon.ui.look import Look
 from specmon.ui.panel import Panel
@@ -42,17 +42,30 @@ class Header(Panel):
             right.append(piece((more, "bold $caution reverse"), rank=1))
         if self.ended is not None:
             right.append(piece((f"ended{self.ended and ': ' + self.ended}", "bold $caution"), rank=1))
-        right += [link for view in (snapshot.baseline, snapshot.speculative) for link in _link(view, self.look)]
+        right += _links([snapshot.baseline, snapshot.speculative], self.look, is_short=width < 60)
         right.append(piece((snapshot.mode.upper(), "bold $quiet"), rank=4))
         right.append(piece((f"{figures.clock(snapshot.now)} ", "$foreground"), rank=1))
         return [fit_ends(left, right, width)]
 
 
-def _link(view: ServerView | None, look: Look) -> list[Piece]:
-    if view is None:
-        return []
+def _links(views: Sequence[ServerView | None], look: Look, *, is_short: bool) -> list[Piece]:
+    """The state of each connection; on a narrow screen both as one piece, which stays or goes as a whole."""
+    known = [view for view in views if view is not None]
+    states = {view.link.state for view in known}
+    if is_short and len(states) == 1:
+        state = states.pop()
+        return [piece((f"{look.link(state)} {state.value}", _LINK_STYLE.get(state, "$caution")), rank=2)]
+    links = [_link(view, look) for view in known]
+    if is_short and links:
+        spans = [span for link in links for span in (*link.spans, ("  ", ""))]
+        return [Piece(tuple(spans[:-1]), 2)]
+    return links
+
+
+def _link(view: ServerView, look: Look) -> Piece:
     state = view.link.state
     style = _LINK_STYLE.get(state, "$caution")
-    short = f"{view.role.value[:4] if view.role != 'unknown' else view.name} {look.link(state)} {state.value}"
+    name = view.role.value[:4] if view.role is not Role.UNKNOWN else view.name
+    short = f"{name} {look.link(state)} {state.value}"
     whole = f"{short} {view.link.detail}" if view.link.detail else short
-    return [piece((whole, style), rank=5)] if len(whole) < 34 else [piece((short, style), rank=5)]
+    return piece((whole if len(whole) < 34 else short, style), rank=5)

@@ -18,7 +18,7 @@ from textual.strip import Strip
 from specmon.monitor.snapshot import EMPTY, LogLine, Role, Snapshot
 from specmon.ui import figures
 from specmon.ui.look import Look
-from specmon.ui.row import cut, visible
+from specmon.ui.row import cut, cut_middle, visible
 
 _PARTS = ("name-baseline", "name-speculative", "name-unknown", "plain", "stats", "loud", "unparsed", "reason", "time")
 # "[2026-01-30 12:00:00 TP0] ": the time stands in its own column already, the rank is worth its cells.
@@ -47,6 +47,7 @@ class LogPane(ScrollView, can_focus=True, inherit_bindings=False):
         self._look = look
         self._lines: tuple[LogLine, ...] = ()
         self._revision = -1
+        self._follows = True
         self._name_width = 0
         self._strips: LRUCache[tuple[LogLine, int], Strip] = LRUCache(512)
         self._styles: dict[str, Style] = {}
@@ -55,7 +56,7 @@ class LogPane(ScrollView, can_focus=True, inherit_bindings=False):
         """Take new lines; keep the place when somebody reads further up."""
         if snapshot.log_revision == self._revision and len(snapshot.log) == len(self._lines):
             return
-        follows = self.is_vertical_scroll_end or not self._lines
+        follows = self._follows
         came = snapshot.log_revision - self._revision
         dropped = max(0, len(self._lines) + came - len(snapshot.log)) if self._revision >= 0 and came > 0 else 0
         self._lines, self._revision = snapshot.log, snapshot.log_revision
@@ -66,7 +67,7 @@ class LogPane(ScrollView, can_focus=True, inherit_bindings=False):
         self._draw_title()
         self.virtual_size = Size(self.size.width, max(1, len(self._lines)))
         if follows:
-            self.scroll_end(animate=False, immediate=True)
+            self._scroll_to_newest()
         elif dropped:
             self.scroll_to(y=max(0, self.scroll_offset.y - dropped), animate=False, immediate=True)
         self.refresh()
@@ -74,18 +75,28 @@ class LogPane(ScrollView, can_focus=True, inherit_bindings=False):
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """The title says whether the pane follows."""
         super().watch_scroll_y(old_value, new_value)
+        if self.size.height:
+            self._follows = new_value >= self.max_scroll_y
         self._draw_title()
 
     def _draw_title(self) -> None:
-        state = "" if self.is_vertical_scroll_end else "  not following, [f] follows"
+        # The end moves with every line and every size: what counts is whether somebody scrolled away from it.
+        state = "" if self._follows else "  not following, [f] follows"
         title = Content.assemble(("log", "$foreground"), ("  both servers, oldest first" + state, "$quiet"))
         if title.markup != self.border_title:
             self.border_title = title
 
     def on_resize(self) -> None:
         """Lines are cut to the width."""
+        follows = self._follows
         self._strips.clear()
         self.virtual_size = Size(self.size.width, max(1, len(self._lines)))
+        if follows:
+            self._scroll_to_newest()
+
+    def _scroll_to_newest(self) -> None:
+        self.scroll_target_y = self.scroll_y = max(0, len(self._lines) - self.size.height)
+        self._follows = True
 
     def notify_style_update(self) -> None:
         """A new theme: the strips carry the old colours."""
@@ -125,8 +136,10 @@ class LogPane(ScrollView, can_focus=True, inherit_bindings=False):
         reason = _reason(line)
         if reason and room - len(reason) < 24:
             reason = ""
-        body = cut(text, room - len(reason))
-        part = "unparsed" if line.is_unparsed else "loud" if _LOUD.search(text) else "stats" if line.is_stats else "plain"
+        body = (cut_middle if line.is_stats else cut)(text, room - len(reason))
+        part = (
+            "unparsed" if line.is_unparsed else "loud" if _LOUD.search(text) else "stats" if line.is_stats else "plain"
+        )
         fill = " " * max(0, room - cell_len(body) - len(reason))
         segments = [*head, Segment(body, self._style(part)), Segment(fill, self._style("stats"))]
         if reason:

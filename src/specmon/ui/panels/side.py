@@ -72,7 +72,8 @@ class Figures(Panel):
         delivered = piece(("delivered ", "$quiet"), (figures.tok_s(level.delivered_tok_s), "$foreground"))
         return [
             fit([number, *self._spread(view), delivered], width),
-            Content.assemble(" ", fit([*self._pace(view), *self._load(view)], width - 1)),
+            # A narrow column would show one load figure of four; the comparison has a row for them.
+            Content.assemble(" ", fit([*self._pace(view), *(self._load(view) if width >= 50 else [])], width - 1)),
         ]
 
     def _pace(self, view: ServerView) -> list[Piece]:
@@ -166,7 +167,11 @@ class Side(Vertical):
         """Take the heights of a plan."""
         self._form = plan.form
         self.set_class(plan.form is Form.NARROW, "-bare")
-        for selector, rows in ((".figures", plan.figure_rows), (".speed", plan.chart_rows), (".cycle", plan.cycle_rows)):
+        for selector, rows in (
+            (".figures", plan.figure_rows),
+            (".speed", plan.chart_rows),
+            (".cycle", plan.cycle_rows),
+        ):
             child = self.query_one(selector)
             child.display = rows > 0
             child.styles.height = rows
@@ -190,7 +195,7 @@ class Side(Vertical):
         return self.role is Role.BASELINE and snapshot.trust.state in _ALARMING
 
     def _draw_words(self, view: ServerView | None) -> None:
-        room = max(1, self.outer_size.width - 6)
+        room = max(1, self.outer_size.width - 4)
         colour = "$series-baseline" if self.role is Role.BASELINE else "$series-speculative"
         title = [piece((self.role.value.upper(), f"bold {colour}"))]
         state: list[Piece] = []
@@ -233,10 +238,11 @@ def _state(view: ServerView) -> list[Piece]:
         parts.append(piece((f"! {figures.age(view.age_s)} old", "bold $caution")))
     elif view.age_s is not None:
         parts.append(piece((f"{figures.age(view.age_s)} ago", "$quiet")))
-    parts.append(piece((f"{figures.count(view.clean)} of {figures.count(view.samples)} samples used", "$quiet"), rank=1))
+    parts.append(
+        piece((f"{figures.count(view.clean)} of {figures.count(view.samples)} samples used", "$quiet"), rank=1)
+    )
     if view.run_index > 1:
         parts.append(piece((f"run {view.run_index}", "$quiet"), rank=2))
     if view.speculation == "inactive":
         parts.append(piece(("! speculation inactive", "$caution"), rank=1))
     return parts
-
