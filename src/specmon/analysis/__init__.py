@@ -1,1 +1,1 @@
-"""Pure numbers: runs, clean samples, levels, comparison, drift. No I/O, no clock, no screen."""
+"""Pure numbers: which samples count, levels, estimates, comparison, drift. No I/O, no clock, no screen."""

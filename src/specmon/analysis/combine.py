@@ -1,0 +1,142 @@
+"""Puts the ranks of one level together: data-parallel ranks add up, everything else is one of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from specmon.analysis.estimate import decode_throughput, interval_around, log_half_widths
+from specmon.analysis.figures import LevelFigures, Throughput
+from specmon.analysis.level import RankLevel, graph_word
+from specmon.analysis.spread import Interval, deviation_of, interval_of_median, median_of, quantile_of
+
+
+def combine_levels(running: int, parts: Sequence[tuple[str, RankLevel | None]], *, samples: int) -> LevelFigures:
+    """The figures of one level from the ranks that add up; a rank that was never seen there is None."""
+    levels = [level for _, level in parts if level is not None]
+    lacking = tuple(tag for tag, level in parts if level is None or not len(level.clean))
+    clean = sum(len(level.clean) for level in levels)
+    is_whole = not lacking
+    cycles = _numbers(value for level in levels for value in level.clean.cycle_ms)
+    context = _numbers(value for level in levels for value in level.clean.context_tokens if clean)
+    queue = _numbers(value for level in levels for value in level.clean.queue if clean)
+    if not clean:
+        context = _numbers(value for level in levels for value in level.recent_context)
+        queue = _numbers(value for level in levels for value in level.recent_queue)
+    estimates = [estimate_of(level) for level in levels] if is_whole else []
+    decode, decode_interval = _sum_of(estimates)
+    return LevelFigures(
+        running=running,
+        samples=samples,
+        clean=clean,
+        tok_s=_throughput(levels) if is_whole else Throughput(),
+        decode_tok_s=decode,
+        decode_tok_s_ci95=decode_interval,
+        delivered_tok_s=_delivered(parts),
+        prefill_share=prefill_share(levels),
+        accept_len=_accept_len(levels, is_clean=clean > 0),
+        cycle_ms=median_of(cycles) if is_whole else None,
+        context_tokens=median_of(context),
+        queue=median_of(queue),
+        cuda_graph=_graph(levels, is_clean=clean > 0),
+        outliers=sum(level.outliers for level in levels),
+        moves=tuple(move for level in levels for move in level.moves),
+        ranks_without_clean=lacking,
+    )
+
+
+def estimate_of(level: RankLevel) -> tuple[float, tuple[float, float] | None] | None:
+    """Decode throughput of one rank's level and its half widths in ln; None without a cycle time."""
+    pairs = [(a, c) for a, c in zip(level.clean.accept_len, level.clean.cycle_ms, strict=True) if a == a and c == c]
+    if not pairs:
+        return None
+    accept = [pair[0] for pair in pairs]
+    cycle = [pair[1] for pair in pairs]
+    middle = median_of(sorted(cycle))
+    if not middle:
+        return None
+    value = decode_throughput(level.running, math.fsum(accept) / len(accept), middle)
+    return value, log_half_widths(accept, cycle)
+
+
+def prefill_share(levels: Sequence[RankLevel]) -> float | None:
+    """1 - (time of pure decoding at the clean cycle) / (time of the delivered windows), where C is known."""
+    decoding = seconds = 0.0
+    for level in levels:
+        middle = level.median_cycle_ms
+        if middle is not None and level.seconds_delivered > 0:
+            decoding += level.cycles_delivered * middle / 1000
+            seconds += level.seconds_delivered
+    return max(0.0, 1 - decoding / seconds) if seconds > 0 else None
+
+
+def _throughput(levels: Sequence[RankLevel]) -> Throughput:
+    columns = [sorted(level.clean.tok_s) for level in levels]
+    median = _total([median_of(column) for column in columns])
+    mean = _total([math.fsum(column) / len(column) for column in columns])
+    if len(columns) > 1:
+        instants = [level.clean.at for level in levels]
+        if any(other != instants[0] for other in instants[1:]):
+            return Throughput(median=median, mean=mean)
+        ordered = sorted(map(math.fsum, zip(*(level.clean.tok_s for level in levels), strict=True)))
+    else:
+        ordered = columns[0]
+    return Throughput(
+        median=median,
+        mean=mean,
+        mad=deviation_of(ordered),
+        ci95=interval_of_median(ordered),
+        p5=quantile_of(ordered, 0.05),
+        p95=quantile_of(ordered, 0.95),
+    )
+
+
+def _sum_of(
+    estimates: Sequence[tuple[float, tuple[float, float] | None] | None],
+) -> tuple[float | None, Interval | None]:
+    """Ranks add up; their errors are taken as independent."""
+    known = [estimate for estimate in estimates if estimate is not None]
+    if not known or len(known) < len(estimates):
+        return None, None
+    total = math.fsum(value for value, _ in known)
+    below = above = 0.0
+    for value, widths in known:
+        if widths is None:
+            return total, None
+        below += (value * widths[0]) ** 2
+        above += (value * widths[1]) ** 2
+    return total, interval_around(total, (math.sqrt(below) / total, math.sqrt(above) / total))
+
+
+def _delivered(parts: Sequence[tuple[str, RankLevel | None]]) -> float | None:
+    """Time-weighted tok/s, summed over the ranks; unknown unless every rank has a window there."""
+    total = 0.0
+    for _, level in parts:
+        if level is None or level.seconds_delivered <= 0:
+            return None
+        total += level.tokens_delivered / level.seconds_delivered
+    return total if parts else None
+
+
+def _accept_len(levels: Sequence[RankLevel], *, is_clean: bool) -> float | None:
+    """A of the clean samples, each of as many cycles; of all when none is clean, as idle time does not spoil A."""
+    if is_clean:
+        values = _numbers(value for level in levels for value in level.clean.accept_len)
+        return math.fsum(values) / len(values) if values else None
+    cycles = math.fsum(level.accept_cycles for level in levels)
+    return math.fsum(level.accept_sum for level in levels) / cycles if cycles > 0 else None
+
+
+def _graph(levels: Sequence[RankLevel], *, is_clean: bool) -> str:
+    if is_clean:
+        return graph_word({state for level in levels for state in level.clean.graph})
+    return graph_word({state for level in levels for state in level.graphs})
+
+
+def _numbers(values: Iterable[float]) -> list[float]:
+    return sorted(value for value in values if value == value)
+
+
+def _total(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return math.fsum(known) if known and len(known) == len(values) else None

@@ -1,0 +1,73 @@
+"""What a run comes to: frozen figures, None where the log does not support one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from specmon.analysis.level import Move
+from specmon.analysis.spread import Interval
+
+
+@dataclass(frozen=True, slots=True)
+class Throughput:
+    """The spread of the clean samples' own tok/s."""
+
+    median: float | None = None
+    mean: float | None = None
+    mad: float | None = None
+    ci95: Interval | None = None
+    p5: float | None = None
+    p95: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LevelFigures:
+    """One number of running requests, all ranks of the server together."""
+
+    running: int  # of one rank
+    samples: int
+    clean: int
+    tok_s: Throughput = Throughput()
+    decode_tok_s: float | None = None
+    decode_tok_s_ci95: Interval | None = None
+    delivered_tok_s: float | None = None
+    prefill_share: float | None = None
+    accept_len: float | None = None
+    cycle_ms: float | None = None
+    context_tokens: float | None = None  # per request
+    queue: float | None = None
+    cuda_graph: str = "unknown"
+    outliers: int = 0
+    moves: tuple[Move, ...] = ()
+    ranks_without_clean: tuple[str, ...] = ()  # "" stands for a rank without a tag
+
+
+@dataclass(frozen=True, slots=True)
+class RunFigures:
+    """One life of a server."""
+
+    samples: int = 0
+    clean: int = 0
+    excluded: Mapping[str, int] = field(default_factory=dict)
+    first_tok_s: float | None = None
+    last_tok_s: float | None = None
+    delivered_tok_s: float | None = None
+    prefill_share: float | None = None
+    accept_len: float | None = None
+    drafts: float | None = None  # draft rounds
+    levels: tuple[LevelFigures, ...] = ()
+    ranks: tuple[str, ...] = ()
+    ranks_missing: tuple[str, ...] = ()
+    prefill_batches: int = 0
+    prefill_tokens: int = 0
+    after_prefill: int = 0  # samples with a prefill since the previous one or the start
+
+    def level_at(self, running: int) -> LevelFigures | None:
+        """The figures of one level, None when there was no sample of it."""
+        return next((level for level in self.levels if level.running == running), None)
+
+    @property
+    def main_level(self) -> LevelFigures | None:
+        """The level that stands for the run: most clean samples, else most samples."""
+        return max(self.levels, key=lambda level: (level.clean, level.samples, -level.running), default=None)

@@ -1,0 +1,206 @@
+"""All samples of one rank at one number of running requests, and which of them count."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter, deque
+from dataclasses import dataclass
+
+from specmon.analysis.median import RunningMedian
+from specmon.analysis.rules import MOVED_AFTER, OUTLIER_FACTOR, OUTLIER_NEEDS, Rule
+from specmon.analysis.sample import Sample
+from specmon.events import Graph
+
+_RECENT = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A sample's verdict that changed after the fact."""
+
+    index: int
+    rule: Rule
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A level that became another one: what it was before."""
+
+    running: int
+    clean: int
+    cycle_ms: float | None
+
+
+class CleanColumns:
+    """The samples that count, one entry each, in line order."""
+
+    __slots__ = ("accept_len", "at", "context_tokens", "cycle_ms", "graph", "index", "queue", "tok_s")
+
+    def __init__(self) -> None:
+        self.index = array("q")
+        self.at = array("d")
+        self.tok_s = array("d")
+        self.accept_len = array("d")
+        self.cycle_ms = array("d")
+        self.context_tokens = array("f")
+        self.queue = array("f")
+        self.graph = array("b")
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def append(self, sample: Sample) -> None:
+        """Take a sample in as the newest."""
+        self.index.append(sample.index)
+        self.at.append(sample.at)
+        self.tok_s.append(sample.tok_s)
+        self.accept_len.append(sample.accept_len)
+        self.cycle_ms.append(sample.cycle_ms)
+        self.context_tokens.append(sample.context_tokens)
+        self.queue.append(sample.queue)
+        self.graph.append(sample.graph)
+
+    def drop(self, position: int) -> None:
+        """Take the sample at `position` out again."""
+        for column in (self.index, self.at, self.tok_s, self.accept_len, self.cycle_ms):
+            del column[position]
+        del self.context_tokens[position]
+        del self.queue[position]
+        del self.graph[position]
+
+
+class RankLevel:
+    """Figures that grow with each sample of one rank at one B.
+
+    Pooled sums hold every sample of the level, the columns only those that count.
+    """
+
+    __slots__ = (
+        "_median",
+        "_streak",
+        "accept_cycles",
+        "accept_sum",
+        "clean",
+        "cycles_delivered",
+        "graphs",
+        "moves",
+        "outliers",
+        "recent_context",
+        "recent_queue",
+        "running",
+        "samples",
+        "seconds_delivered",
+        "tokens_delivered",
+    )
+
+    def __init__(self, running: int) -> None:
+        self.running = running
+        self.samples = 0
+        self.outliers = 0
+        self.clean = CleanColumns()
+        self.moves: list[Move] = []
+        self.accept_sum = 0.0  # of A x cycles over all samples that have an A
+        self.accept_cycles = 0.0
+        self.cycles_delivered = 0.0
+        self.seconds_delivered = 0.0
+        self.tokens_delivered = 0.0
+        self.graphs: Counter[int] = Counter()
+        self.recent_context: deque[float] = deque(maxlen=_RECENT)  # of all samples: for a level without a clean one
+        self.recent_queue: deque[float] = deque(maxlen=_RECENT)
+        self._median = RunningMedian()
+        self._streak: list[Sample] = []  # outliers since the last sample that was none
+
+    @property
+    def median_cycle_ms(self) -> float | None:
+        """The median C of the clean samples so far."""
+        return self._median.value
+
+    def count(self, sample: Sample) -> None:
+        """Note a sample whatever its verdict."""
+        self.samples += 1
+        self.graphs[sample.graph] += 1
+        self.recent_context.append(sample.context_tokens)
+        self.recent_queue.append(sample.queue)
+        if sample.accept_len == sample.accept_len:  # not NaN
+            self.accept_sum += sample.accept_len * sample.cycles
+            self.accept_cycles += sample.cycles
+
+    def deliver(self, sample: Sample) -> None:
+        """Count a window into the delivered throughput."""
+        if sample.window_s > 0 and sample.tokens == sample.tokens:
+            self.tokens_delivered += sample.tokens
+            self.seconds_delivered += sample.window_s
+            self.cycles_delivered += sample.cycles
+
+    def admit(self, sample: Sample, changed: list[Judgement]) -> Rule:
+        """Rule 6 on a sample that passed the others; verdicts that change with it go to `changed`."""
+        middle = self._median.value
+        if middle is not None and len(self.clean) >= OUTLIER_NEEDS and sample.cycle_ms > OUTLIER_FACTOR * middle:
+            self._streak.append(sample)
+            self.outliers += 1
+            if len(self._streak) < MOVED_AFTER:
+                return Rule.CYCLE_OUTLIER
+            return self._move(sample, changed)
+        self._streak.clear()
+        self._take(sample)
+        if len(self.clean) == OUTLIER_NEEDS:
+            return self._judge_again(sample, changed)
+        return Rule.CLEAN
+
+    def _take(self, sample: Sample) -> None:
+        self.clean.append(sample)
+        if sample.cycle_ms == sample.cycle_ms:
+            self._median.add(sample.cycle_ms)
+
+    def _judge_again(self, newest: Sample, changed: list[Judgement]) -> Rule:
+        """With a fifth sample there is a median to judge the earlier ones by."""
+        middle = self._median.value
+        verdict = Rule.CLEAN
+        if middle is None:
+            return verdict
+        for position in reversed(range(len(self.clean))):
+            if not self.clean.cycle_ms[position] > OUTLIER_FACTOR * middle:
+                continue
+            index = self.clean.index[position]
+            self.outliers += 1
+            if index == newest.index:
+                verdict = Rule.CYCLE_OUTLIER
+            else:
+                changed.append(Judgement(index, Rule.CYCLE_OUTLIER))
+            self.clean.drop(position)
+        self._median = RunningMedian(value for value in self.clean.cycle_ms if value == value)
+        return verdict
+
+    def _move(self, newest: Sample, changed: list[Judgement]) -> Rule:
+        """Five outliers in a row are a new level of speed: only what comes from there on counts."""
+        self.moves.append(Move(self.running, len(self.clean), self._median.value))
+        changed.extend(Judgement(index, Rule.SUPERSEDED) for index in self.clean.index)
+        streak, self._streak = self._streak, []
+        self.clean = CleanColumns()
+        self._median = RunningMedian()
+        self.outliers -= len(streak)
+        for sample in streak:
+            self._take(sample)
+        verdict = self._judge_again(newest, changed)
+        left_out = {judgement.index for judgement in changed}
+        changed.extend(
+            Judgement(sample.index, Rule.CLEAN)
+            for sample in streak
+            if sample.index not in left_out and sample.index != newest.index
+        )
+        return verdict
+
+    @property
+    def cuda_graph(self) -> str:
+        """Graph state of the clean samples (of all, when none is clean): true, false, mixed or unknown."""
+        return graph_word(set(self.clean.graph) if len(self.clean) else set(self.graphs))
+
+
+def graph_word(seen: set[int]) -> str:
+    """One word for what a set of samples says about their graphs."""
+    told = seen - {Graph.UNKNOWN}
+    if len(told) > 1:
+        return "mixed"
+    if not told:
+        return "unknown"
+    return "true" if Graph.TRUE in told else "false"

@@ -1,0 +1,119 @@
+"""One rank of a run: judges its samples one by one by the clean-sample rules 1 to 7."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+from specmon.analysis.level import Judgement, RankLevel
+from specmon.analysis.rules import IDLE_FACTOR, Cadence, Rule, changes_batch
+from specmon.analysis.sample import Sample
+
+
+class RankStatistics:
+    """What one rank measured, level by level, and what lay in its open window."""
+
+    __slots__ = (
+        "_gap_in_window",
+        "_last_at",
+        "_last_running",
+        "_prefill_in_window",
+        "_retraction_in_window",
+        "accept_cycles",
+        "accept_sum",
+        "after_prefill",
+        "first_tok_s",
+        "last_tok_s",
+        "levels",
+        "prefill_batches",
+        "prefill_tokens",
+        "samples",
+        "tag",
+        "verdicts",
+    )
+
+    def __init__(self, tag: str) -> None:
+        self.tag = tag
+        self.samples = 0
+        self.verdicts: Counter[int] = Counter()
+        self.first_tok_s: float | None = None
+        self.last_tok_s: float | None = None
+        self.levels: dict[int, RankLevel] = {}
+        self.accept_sum = 0.0  # of A x draft rounds, over samples that have an A
+        self.accept_cycles = 0.0  # draft rounds
+        self.after_prefill = 0  # samples with a prefill since the previous one (or the start)
+        self.prefill_batches = 0
+        self.prefill_tokens = 0.0
+        self._last_at = math.nan
+        self._last_running = 0
+        self._prefill_in_window = False
+        self._gap_in_window = False
+        self._retraction_in_window = False
+
+    def prefill(self, new_tokens: float) -> None:
+        """A prefill batch ran since the last sample."""
+        self._prefill_in_window = True
+        self.prefill_batches += 1
+        if new_tokens == new_tokens:
+            self.prefill_tokens += new_tokens
+
+    def interrupt(self) -> None:
+        """A flush or a gap in the stream lies in the open window."""
+        self._gap_in_window = True
+
+    def retract(self) -> None:
+        """A retraction, an abort or a crash lies in the open window."""
+        self._retraction_in_window = True
+
+    def add(self, sample: Sample, cadence: Cadence, changed: list[Judgement]) -> Rule:
+        """Judge a sample; verdicts of earlier ones that change with it are appended to `changed`."""
+        level = self.levels.get(sample.running)
+        if level is None:
+            level = self.levels[sample.running] = RankLevel(sample.running)
+        level.count(sample)
+        if sample.accept_len == sample.accept_len:
+            rounds = sample.cycles * sample.running
+            self.accept_sum += sample.accept_len * rounds
+            self.accept_cycles += rounds
+        self.samples += 1
+        self.after_prefill += self._prefill_in_window
+        is_first = self.samples == 1
+        is_idle = not is_first and self._spans_idle_time(sample, level, cadence)
+        if not is_first and not is_idle:
+            level.deliver(sample)
+        rule = self._first_rule(sample, is_first, is_idle, cadence)
+        if rule is Rule.CLEAN:
+            rule = level.admit(sample, changed)
+        if is_first:
+            self.first_tok_s = sample.tok_s
+        self.last_tok_s = sample.tok_s
+        self._last_at = sample.at
+        self._last_running = sample.running
+        self._prefill_in_window = self._gap_in_window = self._retraction_in_window = False
+        return rule
+
+    def _first_rule(self, sample: Sample, is_first: bool, is_idle: bool, cadence: Cadence) -> Rule:
+        """Rules 1 to 5 and 7: what one sample and its window tell by themselves."""
+        if is_first:
+            return Rule.FIRST_AFTER_START
+        if self._prefill_in_window:
+            return Rule.AFTER_PREFILL
+        if is_idle:
+            return Rule.AFTER_IDLE
+        if changes_batch(sample.running, self._last_running):
+            return Rule.BATCH_CHANGED
+        if self._retraction_in_window:
+            return Rule.RETRACTION
+        if cadence.warm_up_s and cadence.ready_at is not None and sample.at < cadence.ready_at + cadence.warm_up_s:
+            return Rule.WARM_UP
+        return Rule.CLEAN
+
+    def _spans_idle_time(self, sample: Sample, level: RankLevel, cadence: Cadence) -> bool:
+        """Rule 3, by the clock: the throughput itself cannot tell, it already contains the idle time."""
+        if self._gap_in_window or sample.tok_s <= 0:
+            return True
+        middle = level.median_cycle_ms
+        if middle is None:
+            return False
+        expected_s = cadence.cycles_per_sample * middle / 1000
+        return sample.at - self._last_at - cadence.clock_resolution_s > IDLE_FACTOR * expected_s

@@ -1,0 +1,49 @@
+"""The rules that keep a sample out of a level's figures, in the order in which they are tried."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+
+class Rule(IntEnum):
+    """Why a sample counts or does not; the value is what a verdict column holds."""
+
+    CLEAN = 0
+    FIRST_AFTER_START = 1
+    AFTER_PREFILL = 2
+    AFTER_IDLE = 3
+    BATCH_CHANGED = 4
+    RETRACTION = 5
+    CYCLE_OUTLIER = 6
+    WARM_UP = 7
+    SUPERSEDED = 8  # was clean until its level moved: figures count only what came after
+
+    @property
+    def word(self) -> str:
+        """As reports write it: "after_prefill"."""
+        return self.name.lower()
+
+
+EXCLUDING = tuple(Rule)[1:8]
+
+OUTLIER_FACTOR = 1.5  # of the level's median cycle; one-sided, since a window can only be diluted
+OUTLIER_NEEDS = 5  # clean samples before one can be called an outlier
+MOVED_AFTER = 5  # outliers in a row that mean another level of speed
+IDLE_FACTOR = 3.0  # of the window that a line should cover
+STEADY_SHARE = 0.05  # by how much the number of requests may differ
+
+
+@dataclass(frozen=True, slots=True)
+class Cadence:
+    """How an engine's statistics lines are timed, and what the user asked for."""
+
+    cycles_per_sample: int = 40  # decode_log_interval
+    clock_resolution_s: float = 1.0
+    ready_at: float | None = None
+    warm_up_s: float = 0.0
+
+
+def changes_batch(running: int, before: int) -> bool:
+    """Rule 4: the batch is not the one of the previous sample (5 % are allowed, so none below 20 requests)."""
+    return running == 0 or abs(running - before) > STEADY_SHARE * before

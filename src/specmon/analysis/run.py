@@ -1,0 +1,246 @@
+"""The statistics of one run: its ranks, its samples in order, and what they come to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from specmon.analysis.combine import combine_levels, prefill_share
+from specmon.analysis.figures import LevelFigures, RunFigures
+from specmon.analysis.level import Judgement, RankLevel
+from specmon.analysis.rank import RankStatistics
+from specmon.analysis.rules import EXCLUDING, Cadence, Rule
+from specmon.analysis.sample import Sample
+from specmon.analysis.tags import missing_ranks, numbers_of, ranks_that_add_up
+
+_REPLAYABLE = 512  # records that are kept so that an early line can be read in the light of a later one
+
+Replay = Callable[["RunStatistics"], object]
+
+
+@dataclass(slots=True)
+class Reading:
+    """What one decode line says; NaN for a figure that it lacks."""
+
+    at: float
+    running: int
+    tok_s: float
+    accept_len: float = math.nan
+    cycle_ms: float = math.nan  # where the engine prints it
+    window_s: float = math.nan
+    tokens: float = math.nan
+    context_tokens: float = math.nan  # of all requests
+    queue: float = math.nan
+    graph: int = -1
+
+
+class RunStatistics:
+    """Judges the samples of one run as they come; `figures()` sums up at any moment.
+
+    A line without an accept length is a baseline's until a line of the same run has one, and a line
+    without a tag belongs to the only tagged rank until there are two. Both become clear within the first
+    lines, so these are kept and read again when they do.
+    """
+
+    def __init__(self, cadence: Cadence | None = None, *, is_speculative: bool = False) -> None:
+        self.cadence = cadence or Cadence()
+        self.is_speculative = is_speculative
+        self.verdicts = bytearray()  # a Rule for each sample, in line order
+        self.revision = 0  # grows when a verdict changes after the fact
+        self._ranks: dict[str, RankStatistics] = {}
+        self._tags: list[str] = []  # as logged, in the order of their first line
+        self._has_untagged = False  # lines without a tag were given to the only tagged rank
+        self._early: list[Replay] | None = []
+
+    def add(self, tag: str, reading: Reading) -> Rule:
+        """Judge one decode line."""
+        self._register(tag)
+        if self._early is not None:
+            self._remember(lambda run: run.add(tag, reading))
+        rank = self._rank(tag)
+        sample = self._sample(reading)
+        self.verdicts.append(Rule.CLEAN)
+        changed: list[Judgement] = []
+        rule = rank.add(sample, self.cadence, changed)
+        self.verdicts[sample.index] = rule
+        rank.verdicts[rule] += 1
+        for judgement in changed:
+            rank.verdicts[self.verdicts[judgement.index]] -= 1
+            rank.verdicts[judgement.rule] += 1
+            self.verdicts[judgement.index] = judgement.rule
+        self.revision += bool(changed)
+        return rule
+
+    def prefill(self, tag: str, new_tokens: float) -> None:
+        """A prefill batch of one rank."""
+        self._register(tag)
+        if self._early is not None:
+            self._remember(lambda run: run.prefill(tag, new_tokens))
+        self._rank(tag).prefill(new_tokens)
+
+    def interrupt(self, tag: str = "") -> None:
+        """A flush of one rank, or a gap in the whole stream."""
+        if self._early is not None:
+            self._remember(lambda run: run.interrupt(tag))
+        for rank in self._touched(tag):
+            rank.interrupt()
+
+    def retract(self, tag: str = "") -> None:
+        """A retraction, abort or crash of one rank, or of all when no rank is named."""
+        if self._early is not None:
+            self._remember(lambda run: run.retract(tag))
+        for rank in self._touched(tag):
+            rank.retract()
+
+    def turn_speculative(self) -> None:
+        """From the first line with a draft figure on: a line without an accept length lacks it."""
+        if not self.is_speculative:
+            self.is_speculative = True
+            self._read_again()
+
+    @property
+    def samples(self) -> int:
+        """Decode lines so far, all ranks."""
+        return len(self.verdicts)
+
+    @property
+    def prefill_lines(self) -> int:
+        """Prefill lines so far, all ranks."""
+        return sum(rank.prefill_batches for rank in self._ranks.values())
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """Rank tags as logged, of ranks that gave decode or prefill lines."""
+        return tuple(tag for tag in self._tags if tag)
+
+    def level_of(self, tag: str, running: int) -> RankLevel | None:
+        """One rank's samples at one B."""
+        rank = self._ranks.get(tag)
+        return None if rank is None else rank.levels.get(running)
+
+    @property
+    def counted_ranks(self) -> tuple[str, ...]:
+        """The ranks whose figures make up the server's."""
+        return ranks_that_add_up(self._ranks)
+
+    def figures(self) -> RunFigures:
+        """All that the samples so far come to."""
+        counted = [self._ranks[tag] for tag in self.counted_ranks]
+        decoding = [rank for rank in counted if rank.samples]
+        levels = [self._level(running, decoding) for running in self._levels_seen()]
+        rounds = math.fsum(rank.accept_cycles for rank in counted)
+        every = [level for rank in counted for level in rank.levels.values()]
+        return RunFigures(
+            samples=self.samples,
+            clean=sum(len(level.clean) for level in every),
+            excluded={rule.word: sum(rank.verdicts[rule] for rank in counted) for rule in EXCLUDING},
+            first_tok_s=_sum([rank.first_tok_s for rank in decoding]),
+            last_tok_s=_sum([rank.last_tok_s for rank in decoding]),
+            delivered_tok_s=_sum([_delivered(rank) for rank in decoding]),
+            prefill_share=prefill_share(every),
+            accept_len=math.fsum(rank.accept_sum for rank in counted) / rounds if rounds > 0 else None,
+            drafts=rounds if self.is_speculative and rounds > 0 else None,
+            levels=tuple(levels),
+            ranks=self.tags,
+            ranks_missing=missing_ranks(self._ranks),
+            prefill_batches=sum(rank.prefill_batches for rank in counted),
+            prefill_tokens=round(math.fsum(rank.prefill_tokens for rank in counted)),
+            after_prefill=sum(rank.after_prefill for rank in counted),
+        )
+
+    def _levels_seen(self) -> list[int]:
+        return sorted({running for rank in self._ranks.values() for running in rank.levels if running > 0})
+
+    def _level(self, running: int, decoding: list[RankStatistics]) -> LevelFigures:
+        samples = sum(rank.levels[running].samples for rank in self._ranks.values() if running in rank.levels)
+        return combine_levels(running, [(rank.tag, rank.levels.get(running)) for rank in decoding], samples=samples)
+
+    def _remember(self, record: Replay) -> None:
+        if self._early is not None:
+            self._early.append(record)
+            if len(self._early) > _REPLAYABLE:
+                self._early = None
+
+    def _sample(self, reading: Reading) -> Sample:
+        """The derived figures of a line (identity R = 1000 * A * B / C)."""
+        running, tok_s = reading.running, reading.tok_s
+        accept = reading.accept_len
+        if accept != accept and not self.is_speculative:
+            accept = 1.0
+        cycles = float(self.cadence.cycles_per_sample)
+        cycle = reading.cycle_ms
+        if cycle != cycle and tok_s > 0 and running > 0:
+            cycle = 1000 * accept * running / tok_s
+        tokens = reading.tokens
+        if tokens != tokens:
+            tokens = cycles * accept * running
+        window = reading.window_s
+        if window != window and tok_s > 0:
+            window = tokens / tok_s
+        return Sample(
+            index=len(self.verdicts),
+            at=reading.at,
+            running=running,
+            tok_s=tok_s,
+            accept_len=accept,
+            cycle_ms=cycle,
+            context_tokens=reading.context_tokens / running if running > 0 else math.nan,
+            queue=reading.queue,
+            graph=reading.graph,
+            cycles=cycles,
+            window_s=window,
+            tokens=tokens,
+        )
+
+    def _rank(self, tag: str) -> RankStatistics:
+        if not tag and len(self._tags) == 1:
+            tag = self._tags[0]
+            self._has_untagged = True
+        rank = self._ranks.get(tag)
+        if rank is None:
+            rank = self._ranks[tag] = RankStatistics(tag)
+        return rank
+
+    def _register(self, tag: str) -> None:
+        """Learn a tag, and read the lines without one again if that changes whose they are."""
+        if not tag or tag in self._tags:
+            return
+        self._tags.append(tag)
+        if len(self._tags) == 1 and "" in self._ranks:
+            rank = self._ranks.pop("")
+            rank.tag = tag
+            self._ranks[tag] = rank
+            self._has_untagged = True
+        elif len(self._tags) == 2 and self._has_untagged:
+            self._read_again()
+
+    def _touched(self, tag: str) -> list[RankStatistics]:
+        """The ranks that an event of one rank concerns: itself, else all of its data-parallel rank."""
+        if tag in self._ranks:
+            return [self._ranks[tag]]
+        group = numbers_of(tag).get("DP")
+        if group is None:
+            return list(self._ranks.values())
+        return [rank for rank in self._ranks.values() if numbers_of(rank.tag).get("DP") == group]
+
+    def _read_again(self) -> None:
+        if self._early is None:
+            return
+        records, self._early = self._early, []
+        self._ranks.clear()
+        self.verdicts.clear()
+        self._has_untagged = False
+        for record in records:
+            record(self)
+        self.revision += 1
+
+
+def _sum(values: list[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return math.fsum(known) if known else None
+
+
+def _delivered(rank: RankStatistics) -> float | None:
+    seconds = math.fsum(level.seconds_delivered for level in rank.levels.values())
+    return math.fsum(level.tokens_delivered for level in rank.levels.values()) / seconds if seconds > 0 else None

@@ -1,0 +1,35 @@
+"""Rank tags: which ranks share the work of one server, and which print the same work twice."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+_PART = re.compile(r"([A-Za-z]+)(\d+)")
+
+
+def numbers_of(tag: str) -> dict[str, int]:
+    """ "DP9 TP9" as {"DP": 9, "TP": 9}; empty for a tag without numbers."""
+    return {name.upper(): int(number) for name, number in _PART.findall(tag)}
+
+
+def ranks_that_add_up(tags: Iterable[str]) -> tuple[str, ...]:
+    """One tag for each data-parallel rank, in their order: those whose figures are summed.
+
+    The tensor-parallel ranks of one scheduler and the stages of one pipeline report the same work, so
+    of those one counts: the last stage, which holds the sampled tokens, and there the lowest rank.
+    """
+    chosen: dict[int, tuple[tuple[int, int, str], str]] = {}
+    for tag in tags:
+        numbers = numbers_of(tag)
+        group = numbers.get("DP", -1)
+        weight = (-numbers.get("PP", 0), numbers.get("TP", 0), tag)
+        if group not in chosen or weight < chosen[group][0]:
+            chosen[group] = (weight, tag)
+    return tuple(chosen[group][1] for group in sorted(chosen))
+
+
+def missing_ranks(tags: Iterable[str]) -> tuple[str, ...]:
+    """Data-parallel ranks that the seen tags imply (they count from 0) but that never reported."""
+    seen = {numbers["DP"] for numbers in map(numbers_of, tags) if "DP" in numbers}
+    return tuple(f"DP{number}" for number in range(max(seen, default=-1)) if number not in seen)

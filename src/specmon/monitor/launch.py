@@ -1,0 +1,61 @@
+"""What a launch line says in the words of the report, whatever the engine calls it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from specmon.events import Json
+
+DEFAULT_LOG_INTERVAL = 40  # decode passes for a statistics line, where the log does not say
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """The flags of one server life, as far as the log shows them. None: the log does not say."""
+
+    flags: Mapping[str, Json] = field(default_factory=lambda: MappingProxyType({}))
+    is_complete: bool = True
+
+    def continued(self, flags: Mapping[str, Json], *, is_complete: bool) -> Launch:
+        """The same launch with the rest of its record."""
+        return Launch(MappingProxyType({**self.flags, **flags}), is_complete)
+
+    def text(self, *names: str) -> str | None:
+        """The first of these flags that holds text."""
+        return next((value for name in names if isinstance(value := self.flags.get(name), str) and value), None)
+
+    def number(self, *names: str) -> int | None:
+        """The first of these flags that holds a whole number."""
+        for name in names:
+            value = self.flags.get(name)
+            if isinstance(value, int) and not isinstance(value, bool):
+                return value
+        return None
+
+    @property
+    def model(self) -> str | None:
+        """The target model, as it was named."""
+        return self.text("model_path", "model")
+
+    @property
+    def algorithm(self) -> str | None:
+        """The speculative algorithm; None without one, or when the log does not say."""
+        return self.text("speculative_algorithm")
+
+    @property
+    def says_no_speculation(self) -> bool:
+        """The record is whole (or names the key) and holds no algorithm."""
+        return self.algorithm is None and ("speculative_algorithm" in self.flags or self.is_complete)
+
+    @property
+    def log_interval(self) -> int | None:
+        """Decode passes for a statistics line."""
+        interval = self.number("decode_log_interval")
+        return interval if interval is not None and interval > 0 else None
+
+    @property
+    def address(self) -> tuple[str | None, int | None]:
+        """Where the server listens."""
+        return self.text("host"), self.number("port")

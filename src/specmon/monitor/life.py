@@ -1,0 +1,228 @@
+"""One life of a server process: its launch, its state, its events, its statistics."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from specmon.analysis.figures import RunFigures
+from specmon.analysis.run import RunStatistics
+from specmon.events import Crashed, LogEvent
+from specmon.monitor.launch import DEFAULT_LOG_INTERVAL, Launch
+from specmon.monitor.snapshot import Role, RunState
+from specmon.references.fingerprint import Fingerprint
+
+INACTIVE_BELOW = 1.02  # accept length up to which nothing is gained
+_ENOUGH_DRAFTS = 200
+_FIGURES_AGE = 500  # a picture may be older by one sample in so many
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """A rare event of a life, as reports list it."""
+
+    kind: str  # launch, ready, retraction, flush, crash, exit, gap, truncated
+    at: float | None = None
+    rank: str = ""
+    size_bytes: int | None = None
+    detail: str = ""
+
+
+class Life:
+    """Grows with the lines of one server process; what it says of itself follows from what it has seen."""
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+        self.launch: Launch | None = None
+        self.launched_at: float | None = None
+        self.ready_at: float | None = None
+        self.first_sample_at: float | None = None
+        self.last_sample_at: float | None = None
+        self.last_stats_at: float | None = None
+        self.last_running: int | None = None
+        self.env: dict[str, str] = {}
+        self.happenings: list[Happening] = []
+        self.statistics = RunStatistics()
+        self.fingerprint: Fingerprint | None = None
+        self.server_pid: int | None = None  # of `Started server process`
+        self.stats_pids: dict[int, float] = {}  # pid in the prefix of statistics lines: their last time
+        self.kv_full = 0  # samples with a full cache and requests waiting
+        self.has_accept_len = False
+        self.is_ready = False
+        self._has_stats = False
+        self._stats_since_ready = False
+        self._stats_since_stop = False
+        self._is_stopping = False
+        self._is_crashed = False
+        self._is_idle = False
+        self._has_exited = False
+        self._is_followed = False
+        self._figures: RunFigures | None = None
+        self._figures_key = (-1, -1, -1)
+
+    # -- what the log says ---------------------------------------------------------------------
+
+    def launched(self, at: float | None, launch: Launch) -> None:
+        """The launch line."""
+        self.launch = launch
+        self.launched_at = at
+        self.happenings.append(Happening("launch", at, detail=launch.model or ""))
+        self._apply_launch()
+
+    def launch_continued(self, launch: Launch) -> None:
+        """More of a launch record that came in pieces."""
+        self.launch = launch
+        self._apply_launch()
+
+    def _apply_launch(self) -> None:
+        launch = self.launch or Launch()
+        interval = launch.log_interval or DEFAULT_LOG_INTERVAL
+        self.statistics.cadence = replace(self.statistics.cadence, cycles_per_sample=interval)
+        if launch.algorithm is not None:
+            self.statistics.turn_speculative()
+
+    def set_clock(self, resolution_s: float) -> None:
+        """How finely the log's stamps tell time."""
+        if resolution_s != self.statistics.cadence.clock_resolution_s:
+            self.statistics.cadence = replace(self.statistics.cadence, clock_resolution_s=resolution_s)
+
+    def became_ready(self, event: LogEvent) -> None:
+        """The server answers requests."""
+        if self.ready_at is None:
+            self.ready_at = event.at
+        self.is_ready = True
+        self._stats_since_ready = False
+        self.statistics.cadence = replace(self.statistics.cadence, ready_at=self.ready_at)
+        self.happenings.append(Happening("ready", event.at, event.rank))
+
+    def stats_line(self, at: float) -> None:
+        """A decode or prefill line, whichever."""
+        self._has_stats = True
+        self._stats_since_ready = True
+        self._stats_since_stop = True
+        self._is_idle = False
+        if at == at:
+            self.last_stats_at = at
+
+    def sampled(self, at: float, running: int) -> None:
+        """A decode line with its figures."""
+        self.last_running = running
+        if at == at:
+            if self.first_sample_at is None:
+                self.first_sample_at = at
+            self.last_sample_at = at
+
+    def stop_requested(self, event: LogEvent, detail: str) -> None:
+        """A signal asked the server to end; nothing that follows is a crash."""
+        if self._is_stopping or self._is_crashed:
+            return
+        self._is_stopping = True
+        self._stats_since_stop = False
+        self.happenings.append(Happening("exit", event.at, event.rank, detail=detail))
+
+    def crashed(self, event: Crashed) -> bool:
+        """An exception or a dead child; False when it belongs to an orderly stop."""
+        if self._is_stopping or self._has_exited:
+            return False
+        self._is_crashed = True
+        self.happenings.append(Happening("crash", event.at, event.rank, detail=event.detail or event.cause))
+        self.statistics.retract(event.rank)
+        return True
+
+    def exited(self, event: LogEvent, detail: str) -> None:
+        """The process says that it ends."""
+        if not self._is_stopping and not self._is_crashed and not self._has_exited:
+            self.happenings.append(Happening("exit", event.at, event.rank, detail=detail))
+        self._has_exited = True
+        self._stats_since_stop = False
+
+    def went_idle(self) -> None:
+        """The log itself says that nothing is served."""
+        self._is_idle = True
+
+    def was_followed(self) -> None:
+        """Another life began in the same log."""
+        self._is_followed = True
+
+    # -- what follows from it ------------------------------------------------------------------
+
+    @property
+    def state(self) -> RunState:
+        """What the process does after its last line."""
+        if self._is_crashed:
+            return RunState.CRASHED
+        if self._is_followed or ((self._is_stopping or self._has_exited) and not self._stats_since_stop):
+            return RunState.EXITED
+        if self._is_idle:
+            return RunState.IDLE
+        is_serving = self._stats_since_ready if self.is_ready else self._has_stats
+        if is_serving and (self.is_ready or self.launch is None or self.statistics.samples):
+            return RunState.SERVING
+        if self.is_ready:
+            return RunState.SERVING if self.statistics.samples else RunState.READY
+        return RunState.STARTING if self.launch is not None else RunState.UNKNOWN
+
+    @property
+    def has_ended(self) -> bool:
+        """No more can come of it."""
+        return self.state in (RunState.CRASHED, RunState.EXITED)
+
+    @property
+    def is_blank(self) -> bool:
+        """Nothing that a launch line could not precede was seen."""
+        return not (self.launch or self._has_stats or self.is_ready or self._is_crashed or self._is_stopping)
+
+    @property
+    def is_established(self) -> bool:
+        """A sample or the ready line was seen: another process is then another life."""
+        return self.is_ready or self.statistics.samples > 0
+
+    @property
+    def role(self) -> Role:
+        """What the log itself shows it to be."""
+        if self.statistics.is_speculative:
+            return Role.SPECULATIVE
+        if self.launch is not None and self.launch.says_no_speculation:
+            return Role.BASELINE
+        return Role.BASELINE if self.statistics.samples else Role.UNKNOWN
+
+    @property
+    def speculation(self) -> str:
+        """active, inactive, off or unknown (DESIGN section 10)."""
+        if not self.statistics.is_speculative:
+            return "off" if self.role is Role.BASELINE else "unknown"
+        figures = self.figures()
+        if figures.accept_len is None or figures.drafts is None:
+            return "unknown"
+        if figures.accept_len > INACTIVE_BELOW:
+            return "active"
+        return "inactive" if figures.drafts >= _ENOUGH_DRAFTS else "unknown"
+
+    @property
+    def conditions(self) -> Fingerprint:
+        """The fingerprint that was attached, else what the log alone proves."""
+        flags = dict(self.launch.flags) if self.launch is not None else None
+        if self.fingerprint is None:
+            return Fingerprint.of_process(flags, None)
+        if self.fingerprint.flags is None and flags is not None:
+            return self.fingerprint.model_copy(update={"flags": flags})
+        return self.fingerprint
+
+    def figures(self, *, is_exact: bool = True) -> RunFigures:
+        """The statistics so far; a picture for the screen may lag by a sample in five hundred."""
+        statistics = self.statistics
+        key = (statistics.samples, statistics.revision, statistics.prefill_lines)
+        if self._figures is not None:
+            old = self._figures_key
+            if key == old:
+                return self._figures
+            if not is_exact and key[1] == old[1] and key[0] - old[0] < old[0] // _FIGURES_AGE:
+                return self._figures
+        self._figures = statistics.figures()
+        self._figures_key = key
+        return self._figures
+
+
+def known(value: float) -> float | None:
+    """None for NaN."""
+    return None if math.isnan(value) else value

@@ -1,0 +1,76 @@
+"""The newest log lines of all servers, in the order of their arrival."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from specmon.monitor.snapshot import LogLine, Role
+
+HELD_LINES = 1000
+_LONGEST = 2000  # characters of a line that are shown
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
+
+Describe = Callable[[], tuple[str, Role]]
+Excluded = Callable[[int], tuple[bool, bool, str | None]]  # is_stats, is_unparsed, the excluding rule
+
+
+@dataclass(slots=True)
+class _Held:
+    server: str  # key
+    position: int
+    at: float | None
+    raw: bytes
+
+
+class LogBuffer:
+    """Holds bytes; text is made only when somebody looks."""
+
+    def __init__(self, held: int = HELD_LINES) -> None:
+        self.revision = 0  # grows with every line
+        self.held = held
+        self._lines: deque[_Held] = deque(maxlen=held)
+
+    def add(self, server: str, position: int, at: float | None, raw: bytes) -> None:
+        """Take a line (without its line end) in."""
+        self._lines.append(_Held(server, position, at, raw[: 4 * _LONGEST]))
+        self.revision += 1
+
+    def skip(self, lines: int) -> None:
+        """Lines that came and went between two looks."""
+        self.revision += lines
+
+    def lines(self, describe: Mapping[str, tuple[str, Role]], marks: Mapping[str, Excluded]) -> tuple[LogLine, ...]:
+        """All held lines, oldest first."""
+        shown = []
+        for line in self._lines:
+            name, role = describe.get(line.server, (line.server, Role.UNKNOWN))
+            is_stats, is_unparsed, excluded = marks[line.server](line.position)
+            shown.append(LogLine(name, role, line.at, visible(line.raw), is_stats, is_unparsed, excluded))
+        return tuple(shown)
+
+
+def visible(raw: bytes) -> str:
+    """A line as text that cannot steer a terminal: colours dropped, other control characters as ^X.
+
+    Of a progress bar that redraws itself, only its last state is shown.
+    """
+    text = raw.decode("utf-8", "replace").rstrip("\r\n")
+    text = text.rsplit("\r", 1)[-1]
+    text = _ESCAPES.sub("", text)
+    if not text.isprintable():
+        text = "".join(map(_visible_character, text))
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+def _visible_character(character: str) -> str:
+    if character.isprintable():
+        return character
+    if character == "\t":
+        return " "
+    code = ord(character)
+    if code < 32:
+        return "^" + chr(code + 64)
+    return "^?" if code == 127 else f"\\u{code:04x}"

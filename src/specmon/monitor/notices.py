@@ -1,0 +1,184 @@
+"""What a reader must know about a server before believing its figures: what happened and what to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from specmon.analysis.figures import LevelFigures, RunFigures
+from specmon.events import Clock
+from specmon.monitor.life import Life
+from specmon.monitor.server import ServerMonitor
+from specmon.monitor.snapshot import Role
+
+_HALF = 0.5
+_MANY_OUTLIERS = 0.1
+_ANSWERS_WITHOUT_STATS_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """`kind` is part of the JSON contract, `text` is for people."""
+
+    kind: str
+    text: str
+
+
+def notices_of(server: ServerMonitor, *, is_finished: bool) -> tuple[Notice, ...]:
+    """All notices about one server, about its current life where they concern a life."""
+    if server.unreadable is not None:
+        return (Notice("unreadable", server.unreadable),)
+    found = list(_of_stream(server, is_finished=is_finished))
+    if (life := server.life) is not None:
+        figures = life.figures(is_exact=is_finished)
+        found += _of_life(server, life, figures, is_finished=is_finished)
+        for level in figures.levels:
+            found += _of_level(level)
+    return tuple(found)
+
+
+def _of_stream(server: ServerMonitor, *, is_finished: bool) -> list[Notice]:
+    found = []
+    if is_finished and not server.recognised:
+        found.append(
+            Notice(
+                "not_a_server_log",
+                f"No line of {server.source} is an LLM server's. Give the file that holds the server's stderr.",
+            )
+        )
+    if server.clocks - {Clock.DATED, Clock.NONE}:
+        found.append(Notice("no_date", "The stamps of this log carry no full date, so no times are given."))
+    if server.clipped:
+        found.append(
+            Notice(
+                "cut_columns",
+                f"{server.clipped} statistics lines have columns cut out, as a narrow terminal does: "
+                "figures that were cut are unknown. Read the log from the file, not from a terminal.",
+            )
+        )
+    if len(server.lives) > 1:
+        found.append(
+            Notice(
+                "restart",
+                f"The log holds {len(server.lives)} lives of the server. The figures are those of the last one; "
+                "nothing of the earlier ones enters them.",
+            )
+        )
+    if server.clock_steps:
+        found.append(
+            Notice(
+                "clock_backwards",
+                "The times of the statistics lines run backwards by more than a minute: what follows is taken as "
+                "another life of the server. Check the host's clock, or whether two logs were joined.",
+            )
+        )
+    declared, logged = server.declared, server.logged_role
+    if declared is not None and logged is not Role.UNKNOWN and logged is not declared:
+        found.append(
+            Notice(
+                "role_conflict",
+                f"You name this the {declared} server, but its log is that of a {logged} one. "
+                "Check which log belongs to which option.",
+            )
+        )
+    return found
+
+
+def _of_life(server: ServerMonitor, life: Life, figures: RunFigures, *, is_finished: bool) -> list[Notice]:
+    found = []
+    samples = figures.samples
+    if figures.ranks_missing:
+        found.append(
+            Notice(
+                "ranks_missing",
+                f"The ranks {_listed(figures.ranks_missing)} never report here, so the sums are not the whole "
+                "server's. Add the log of the other node.",
+            )
+        )
+    if samples and figures.after_prefill > _HALF * samples:
+        found.append(
+            Notice(
+                "prefill_heavy",
+                f"{figures.after_prefill} of {samples} windows contain a prefill, so few show decoding alone. "
+                "Longer answers or fewer clients give clean windows.",
+            )
+        )
+    if samples and figures.excluded["batch_changed"] > _HALF * samples:
+        found.append(
+            Notice(
+                "batch_unsteady",
+                f"The number of running requests changes in {figures.excluded['batch_changed']} of {samples} windows. "
+                "Measure with a fixed number of clients.",
+            )
+        )
+    if life.kv_full:
+        found.append(
+            Notice(
+                "kv_full",
+                f"The KV cache was full with requests waiting in {life.kv_full} of {samples} windows: the load is more "
+                "than the server holds. Lower the concurrency or give it more memory.",
+            )
+        )
+    if life.speculation == "inactive":
+        found.append(
+            Notice(
+                "speculation_inactive",
+                f"Speculation runs but gains nothing: accept length {figures.accept_len:.2f} over "
+                f"{figures.drafts:,.0f} drafts. Check that the draft model belongs to this target.",
+            )
+        )
+    if _lacks_stats(server, life, is_finished=is_finished):
+        found.append(
+            Notice(
+                "stats_missing",
+                "The server answers requests but logs no decode lines. Look for a lost stderr, a log level above INFO "
+                "or switched-off statistics.",
+            )
+        )
+    return found
+
+
+def _lacks_stats(server: ServerMonitor, life: Life, *, is_finished: bool) -> bool:
+    answered = server.last_answer_at
+    if life.statistics.samples or life.ready_at is None or answered is None:
+        return False
+    # The warm-up request is answered in the second of the ready line; short answers print no decode line at once.
+    patience = _ANSWERS_WITHOUT_STATS_S if not is_finished else _ANSWERS_WITHOUT_STATS_S / 10
+    return answered - life.ready_at > patience
+
+
+def _of_level(level: LevelFigures) -> list[Notice]:
+    found = []
+    if level.ranks_without_clean:
+        ranks = [rank for rank in level.ranks_without_clean if rank]
+        whose = f" of {_listed(ranks)}" if ranks and level.clean else ""
+        found.append(
+            Notice(
+                "no_clean_samples",
+                f"At {level.running} running no sample{whose} is clean ({level.clean} of {level.samples}), so no speed "
+                "is given there. Keep that many requests running for longer.",
+            )
+        )
+    if level.moves:
+        move = level.moves[-1]
+        before = f"{move.cycle_ms:.2f} ms a cycle" if move.cycle_ms is not None else "another cycle time"
+        found.append(
+            Notice(
+                "outliers",
+                f"At {level.running} running the speed moved: {move.clean} clean samples before had {before}; "
+                "the figures count only what came since.",
+            )
+        )
+    elif level.outliers > _MANY_OUTLIERS * level.samples:
+        found.append(
+            Notice(
+                "outliers",
+                f"At {level.running} running {level.outliers} of {level.samples} windows took more than 1.5 times the "
+                "usual cycle. Look for other load on the host.",
+            )
+        )
+    return found
+
+
+def _listed(names: tuple[str, ...] | list[str]) -> str:
+    shown = ", ".join(names[:8])
+    return shown if len(names) <= 8 else f"{shown} and {len(names) - 8} more"

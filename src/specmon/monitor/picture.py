@@ -1,0 +1,202 @@
+"""Makes the frozen picture of a session, and makes as little of it anew as it can."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from specmon.analysis.drift import Change, Drift
+from specmon.monitor.headline import headline_of
+from specmon.monitor.server import ServerMonitor
+from specmon.monitor.serverview import freshness, view_of
+from specmon.monitor.snapshot import (
+    AgainstReference,
+    ComparisonView,
+    Difference,
+    EventLine,
+    LogLine,
+    Mark,
+    MarkKind,
+    Playback,
+    ServerView,
+    Severity,
+    Snapshot,
+    Verdict,
+)
+from specmon.monitor.trust import percent
+from specmon.monitor.verdict import Judged
+from specmon.references.diff import compare
+
+if TYPE_CHECKING:
+    from specmon.monitor.session import Session
+
+_HELD_EVENTS = 200
+_TOLD = {
+    Drift.DIVERGED: (Severity.ALERT, "baseline {deviation} against reference {name}"),
+    Drift.DRIFTING: (Severity.WARNING, "baseline drifts: {deviation} against reference {name}"),
+    Drift.MATCHES: (Severity.OK, "baseline matches reference {name} ({deviation})"),
+    Drift.RECOVERED: (Severity.OK, "baseline is back at reference {name} ({deviation})"),
+}
+
+
+class Pictures:
+    """The last picture, and the parts of it that may be used again."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._last: Snapshot | None = None
+        self._key: tuple[object, ...] = ()
+        self._views: dict[str, tuple[tuple[object, ...], ServerView]] = {}
+        self._trust_events: deque[EventLine] = deque(maxlen=_HELD_EVENTS)
+        self._differences: tuple[Difference, ...] = ()
+        self._differences_key: tuple[object, ...] = ()
+        self._log: tuple[LogLine, ...] = ()
+        self._log_key: tuple[object, ...] = ()
+        self._version = 0
+
+    def take(self, now: float, playback: Playback | None, demo_note: str) -> Snapshot:
+        """The picture at `now`."""
+        session = self._session
+        key = (session.version, session.is_finished)
+        if self._last is None or key != self._key:
+            self._key = key
+            self._version += 1
+            self._last = self._make(now)
+        moving = replace(
+            self._last,
+            now=now,
+            playback=playback,
+            baseline=self._aged(self._last.baseline, now),
+            speculative=self._aged(self._last.speculative, now),
+            others=tuple(aged for view in self._last.others if (aged := self._aged(view, now)) is not None),
+        )
+        if demo_note != self._last.demo_note:
+            self._version += 1
+            self._last = replace(self._last, demo_note=demo_note)
+        return replace(moving, demo_note=demo_note, version=self._version)
+
+    def follow(self, server: ServerMonitor) -> None:
+        """Let the reference's watch see a server's new samples, and note what it says."""
+        watch = self._session.trust_of(server)
+        if watch is None:
+            return
+        for change in watch.update(server):
+            self._tell(server, change, watch.reference.name)
+
+    def _tell(self, server: ServerMonitor, change: Change, name: str) -> None:
+        severity, text = _TOLD[change.state]
+        line = text.format(deviation=percent(change.deviation), name=name)
+        self._trust_events.append(EventLine(change.at, severity, server.key, line))
+        if change.state is Drift.DIVERGED:
+            server.marks.append(Mark(change.at, MarkKind.DRIFT, line))
+
+    def _make(self, now: float) -> Snapshot:
+        session = self._session
+        baseline, speculative = session.pair()
+        judged = session.judge_pair(is_exact=False)
+        running = judged.comparison.running if judged is not None else session.running
+        names = session.names()
+        trust = session.trust_view(baseline)
+        comparison = comparison_view(judged) if judged is not None else None
+        left = self._view(baseline, names, running, now)
+        right = self._view(speculative, names, running, now)
+        pair = (baseline, speculative)
+        others = [self._view(server, names, None, now) for server in session.servers if server not in pair]
+        return Snapshot(
+            title=session.title,
+            mode=session.mode,
+            now=now,
+            headline=headline_of(left, right, comparison, judged, trust),
+            trust=trust,
+            comparison=comparison,
+            baseline=left,
+            speculative=right,
+            others=tuple(view for view in others if view is not None),
+            differences=self._differing(baseline, speculative),
+            events=self._events(names),
+            log=self._lines(names),
+            log_revision=session.log.revision,
+        )
+
+    def _view(
+        self, server: ServerMonitor | None, names: dict[str, str], running: int | None, now: float
+    ) -> ServerView | None:
+        if server is None:
+            return None
+        key = (server.version, names[server.key], running, self._session.is_finished)
+        held = self._views.get(server.key)
+        if held is not None and held[0] == key:
+            return held[1]
+        view = view_of(
+            server,
+            names[server.key],
+            now,
+            running=running,
+            reference=self._session.reference,
+            is_finished=self._session.is_finished,
+        )
+        self._views[server.key] = key, view
+        return view
+
+    def _aged(self, view: ServerView | None, now: float) -> ServerView | None:
+        if view is None:
+            return None
+        server = self._session.server(view.key)
+        age_s, is_stale = freshness(server, now)
+        return replace(view, age_s=age_s, is_stale=is_stale, link=server.link)
+
+    def _differing(self, baseline: ServerMonitor | None, speculative: ServerMonitor | None) -> tuple[Difference, ...]:
+        if baseline is None or speculative is None or baseline.life is None or speculative.life is None:
+            return ()
+        lives = baseline.life, speculative.life
+        key = tuple((life.index, life.launch, id(life.fingerprint)) for life in lives)
+        if key != self._differences_key:
+            self._differences_key = key
+            self._differences = compare(lives[0].conditions, lives[1].conditions, is_speculation_expected=True)
+        return self._differences
+
+    def _events(self, names: dict[str, str]) -> tuple[EventLine, ...]:
+        lines = [line for server in self._session.servers for line in server.events]
+        lines += self._trust_events
+        lines.sort(key=lambda line: line.at, reverse=True)
+        return tuple(replace(line, server=names.get(line.server, line.server)) for line in lines[:_HELD_EVENTS])
+
+    def _lines(self, names: dict[str, str]) -> tuple[LogLine, ...]:
+        session = self._session
+        key = (session.log.revision, tuple(names.values()), tuple(server.revision for server in session.servers))
+        if key != self._log_key:
+            self._log_key = key
+            roles = {server.key: (names[server.key], server.role) for server in session.servers}
+            marks = {server.key: server.mark_of for server in session.servers}
+            self._log = session.log.lines(roles, marks)
+        return self._log
+
+
+def comparison_view(judged: Judged) -> ComparisonView:
+    """The comparison as the screen shows it."""
+    found = judged.comparison
+    against = None
+    if judged.against is not None:
+        against = AgainstReference(
+            speedup=judged.against.speedup,
+            break_even_accept_len=judged.against.break_even_accept_len,
+            headroom=judged.against.headroom,
+            verdict=Verdict(judged.against.verdict),
+            sentence=judged.against_sentence,
+        )
+    return ComparisonView(
+        verdict=Verdict(found.verdict),
+        sentence=judged.sentence,
+        running=found.running,
+        speedup=found.speedup,
+        speedup_ci95=found.ci95,
+        delivered_speedup=found.delivered_speedup,
+        accept_len=found.accept_len,
+        break_even_accept_len=found.break_even_accept_len,
+        headroom=found.headroom,
+        baseline_clean=found.baseline.clean if found.baseline is not None else 0,
+        speculative_clean=found.speculative.clean if found.speculative is not None else 0,
+        same_load=judged.same_load,
+        against_reference=against,
+    )

@@ -1,0 +1,146 @@
+"""One server as the screen shows it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import MappingProxyType
+
+from specmon.analysis.figures import LevelFigures as Level
+from specmon.analysis.figures import RunFigures
+from specmon.monitor.launch import Launch
+from specmon.monitor.life import Life
+from specmon.monitor.notices import notices_of
+from specmon.monitor.server import ServerMonitor
+from specmon.monitor.snapshot import LaunchView, LevelFigures, LinkState, RunState, ServerView
+from specmon.references.model import Reference
+
+STALE_AFTER_S = 5.0
+_STALE_GAPS = 3  # usual gaps
+_EXPECTED_STATES = {
+    RunState.STARTING: "the server is still starting",
+    RunState.READY: "ready, but no decode line yet",
+    RunState.EXITED: "the server has exited without a decode line",
+    RunState.CRASHED: "the server crashed before its first decode line",
+}
+
+
+def view_of(
+    server: ServerMonitor,
+    name: str,
+    now: float,
+    *,
+    running: int | None = None,
+    reference: Reference | None = None,
+    is_finished: bool = False,
+) -> ServerView:
+    """Everything the widgets may show of a server; `running` is the level that both sides are compared at."""
+    life = server.life
+    common = ServerView(
+        key=server.key,
+        name=name,
+        source=server.source,
+        role=server.role,
+        link=server.link,
+        engine=server.engine,
+        unparsed=server.unparsed,
+        notices=tuple(notice.text for notice in notices_of(server, is_finished=is_finished)),
+    )
+    if life is None:
+        return replace(common, no_data_reason=_why_nothing(server))
+    figures = life.figures(is_exact=False)
+    level = (figures.level_at(running) if running is not None else None) or figures.main_level
+    recorded = reference.level_at(level.running) if reference is not None and level is not None else None
+    age_s, is_stale = freshness(server, now)
+    return replace(
+        common,
+        state=life.state,
+        speculation=life.speculation,
+        launch=launch_view(life.launch),
+        run_index=life.index,
+        run_started_at=life.launched_at,
+        level=level_view(level) if level is not None else None,
+        no_data_reason=_why_no_speed(life, figures, level),
+        last_tok_s=figures.last_tok_s,
+        running=life.last_running,
+        last_sample_at=life.last_sample_at,
+        age_s=age_s,
+        is_stale=is_stale,
+        samples=figures.samples,
+        clean=figures.clean,
+        excluded=MappingProxyType(dict(figures.excluded)),
+        points=server.trace.points(server.revision),
+        marks=tuple(server.marks),
+        reference_tok_s=recorded.tok_s if recorded is not None else None,
+        reference_cycle_ms=recorded.step_ms if recorded is not None else None,
+    )
+
+
+def freshness(server: ServerMonitor, now: float) -> tuple[float | None, bool]:
+    """How long ago the newest sample came in, and whether that is too long for a live figure."""
+    has_ended = server.life is not None and server.life.has_ended
+    if server.arrived_at is None:
+        return None, has_ended
+    age_s = max(0.0, now - server.arrived_at)
+    limit = max(STALE_AFTER_S, _STALE_GAPS * (server.usual_gap_s or 0.0))
+    return age_s, has_ended or age_s > limit
+
+
+def launch_view(launch: Launch | None) -> LaunchView:
+    """The launch facts, as far as the log tells them."""
+    if launch is None:
+        return LaunchView()
+    return LaunchView(
+        model=launch.model,
+        tp_size=launch.number("tp_size"),
+        dp_size=launch.number("dp_size"),
+        pp_size=launch.number("pp_size"),
+        algorithm=launch.algorithm,
+        num_steps=launch.number("speculative_num_steps"),
+        num_draft_tokens=launch.number("speculative_num_draft_tokens"),
+        topk=launch.number("speculative_eagle_topk"),
+        is_read=True,
+    )
+
+
+def level_view(level: Level) -> LevelFigures:
+    """The figures of a level without those that only reports list."""
+    return LevelFigures(
+        running=level.running,
+        samples=level.samples,
+        clean=level.clean,
+        decode_tok_s=level.decode_tok_s,
+        decode_tok_s_ci95=level.decode_tok_s_ci95,
+        delivered_tok_s=level.delivered_tok_s,
+        median_tok_s=level.tok_s.median,
+        mad_tok_s=level.tok_s.mad,
+        p5_tok_s=level.tok_s.p5,
+        p95_tok_s=level.tok_s.p95,
+        accept_len=level.accept_len,
+        cycle_ms=level.cycle_ms,
+        context_tokens=level.context_tokens,
+        queue=level.queue,
+        cuda_graph=level.cuda_graph,
+    )
+
+
+def _why_nothing(server: ServerMonitor) -> str:
+    if server.unreadable is not None:
+        return server.unreadable
+    if server.link.state is LinkState.WAITING:
+        return server.link.detail
+    if server.lines:
+        return "no line of an LLM server in this log yet"
+    return "not a line yet"
+
+
+def _why_no_speed(life: Life, figures: RunFigures, level: Level | None) -> str:
+    if level is None:
+        return _EXPECTED_STATES.get(life.state, "no decode line yet")
+    if level.decode_tok_s is not None:
+        return ""
+    if level.ranks_without_clean and level.clean:
+        return f"no clean sample yet of {', '.join(level.ranks_without_clean[:4])}"
+    if level.clean:
+        return "the log gives no accept length, so no cycle time"
+    reasons = ", ".join(f"{count} {rule}" for rule, count in figures.excluded.items() if count)
+    return f"no clean sample yet ({reasons})" if reasons else "no clean sample yet"

@@ -1,0 +1,168 @@
+"""A session of several servers: who is the baseline, whether it can be trusted, and who is faster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from specmon.formats import Dialect
+from specmon.formats.sglang import SglangDialect
+from specmon.monitor.loglines import LogBuffer
+from specmon.monitor.names import name_servers
+from specmon.monitor.notices import Notice
+from specmon.monitor.picture import Pictures
+from specmon.monitor.server import ServerMonitor
+from specmon.monitor.snapshot import Playback, Role, Snapshot, TrustView
+from specmon.monitor.trust import TrustWatch, nothing_seen
+from specmon.monitor.verdict import Judged, judge
+from specmon.references.fingerprint import Fingerprint
+from specmon.references.model import Reference
+from specmon.sources.events import SourceEvent
+
+
+@dataclass(slots=True)
+class _Entry:
+    server: ServerMonitor
+    label: str | None
+    trust: TrustWatch | None
+
+
+class Session:
+    """Servers by key. Feed it from one task; ask it for a picture or a report at any moment."""
+
+    def __init__(
+        self,
+        *,
+        reference: Reference | None = None,
+        running: int | None = None,
+        title: str = "specmon",
+        mode: str = "live",
+        dialect: Callable[[], Dialect] = SglangDialect,
+    ) -> None:
+        self.reference = reference
+        self.running = running  # the level that the user asks for
+        self.title = title
+        self.mode = mode
+        self.is_finished = False
+        self.log = LogBuffer()
+        self._dialect = dialect
+        self._entries: dict[str, _Entry] = {}
+        self._pictures = Pictures(self)
+
+    # -- in --------------------------------------------------------------------------------------
+
+    def add(self, key: str, source: str, *, role: Role | None = None, label: str | None = None) -> ServerMonitor:
+        """Announce a server before its first byte; `role` is what the user says it is."""
+        server = ServerMonitor(key, source, self._dialect(), declared=role, log=self.log)
+        trust = TrustWatch(self.reference) if self.reference is not None else None
+        self._entries[key] = _Entry(server, label, trust)
+        return server
+
+    def feed(self, key: str, event: SourceEvent) -> None:
+        """Take what one source says; an unknown key is a new server."""
+        server = self._entries[key].server if key in self._entries else self.add(key, key)
+        server.feed(event)
+        self._pictures.follow(server)
+
+    def attach_fingerprint(self, key: str, fingerprint: Fingerprint) -> None:
+        """Conditions of a server that were read from outside its log."""
+        server = self._entries[key].server if key in self._entries else self.add(key, key)
+        server.attach_fingerprint(fingerprint)
+
+    def mark_unreadable(self, key: str, source: str, reason: str) -> None:
+        """A source that cannot be opened is a server of which only that is known."""
+        server = self._entries[key].server if key in self._entries else self.add(key, source)
+        server.unreadable = reason
+        server.version += 1
+
+    def finish(self, key: str | None = None) -> None:
+        """One source has ended, or all have."""
+        for entry in self._entries.values():
+            if key in (None, entry.server.key):
+                entry.server.finish()
+        self.is_finished = key is None or self.is_finished
+
+    # -- out -------------------------------------------------------------------------------------
+
+    @property
+    def servers(self) -> tuple[ServerMonitor, ...]:
+        """All servers, in the order in which they were announced."""
+        return tuple(entry.server for entry in self._entries.values())
+
+    @property
+    def version(self) -> int:
+        """Grows with everything that is fed."""
+        return sum(server.version for server in self.servers) + len(self._entries)
+
+    def names(self) -> dict[str, str]:
+        """What each server is called, by key."""
+        entries = list(self._entries.values())
+        names = name_servers([entry.server for entry in entries], [entry.label for entry in entries])
+        return {entry.server.key: name for entry, name in zip(entries, names, strict=True)}
+
+    def of_role(self, role: Role) -> tuple[ServerMonitor, ...]:
+        """The servers on one side."""
+        return tuple(server for server in self.servers if server.role is role)
+
+    def server(self, key: str) -> ServerMonitor:
+        """One server by its key."""
+        return self._entries[key].server
+
+    def trust_of(self, server: ServerMonitor) -> TrustWatch | None:
+        """The watch over one server; None without a reference."""
+        return self._entries[server.key].trust
+
+    def trust_view(self, baseline: ServerMonitor | None, *, is_exact: bool = False) -> TrustView:
+        """How the baseline stands against the reference; "no reference" when none was asked for."""
+        if self.reference is None:
+            return TrustView()
+        watch = self.trust_of(baseline) if baseline is not None else None
+        if watch is None or baseline is None or baseline.life is None:
+            return nothing_seen(self.reference)
+        figures = baseline.life.figures(is_exact=is_exact)
+        running = watch.running
+        return watch.view(baseline, figures.level_at(running) if running is not None else figures.main_level)
+
+    def pair(self) -> tuple[ServerMonitor | None, ServerMonitor | None]:
+        """The baseline and the speculative server that stand side by side: the first of each."""
+        sides = self.of_role(Role.BASELINE), self.of_role(Role.SPECULATIVE)
+        return (sides[0][0] if sides[0] else None), (sides[1][0] if sides[1] else None)
+
+    def judge(self, *, is_exact: bool = True) -> Judged | None:
+        """The comparison; None unless exactly one server of each role was given."""
+        sides = self.of_role(Role.BASELINE), self.of_role(Role.SPECULATIVE)
+        if len(sides[0]) != 1 or len(sides[1]) != 1:
+            return None
+        return self.judge_pair(is_exact=is_exact)
+
+    def judge_pair(self, *, is_exact: bool = True) -> Judged | None:
+        """The comparison of the two that stand side by side; None when one is missing."""
+        baseline, speculative = self.pair()
+        if baseline is None or speculative is None or baseline.life is None or speculative.life is None:
+            return None
+        return judge(baseline.life, speculative.life, reference=self.reference, running=self.running, is_exact=is_exact)
+
+    def notices(self) -> tuple[Notice, ...]:
+        """About the question as a whole."""
+        found = []
+        sides = {role: self.of_role(role) for role in (Role.BASELINE, Role.SPECULATIVE)}
+        names = self.names()
+        for role, servers in sides.items():
+            if len(servers) > 1:
+                listed = ", ".join(names[server.key] for server in servers)
+                found.append(
+                    Notice(
+                        f"several_{role}",
+                        f"{len(servers)} {role} servers were given ({listed}). Choose one with "
+                        f"{'--baseline' if role is Role.BASELINE else '--spec'} to compare.",
+                    )
+                )
+        if all(len(servers) == 1 for servers in sides.values()):
+            judged = self.judge()
+            if judged is not None and judged.comparison.baseline is None:
+                found.append(Notice("no_common_level", judged.sentence))
+        return tuple(found)
+
+    def snapshot(self, now: float, *, playback: Playback | None = None, demo_note: str = "") -> Snapshot:
+        """A picture for the screen at `now` on the session's clock; cheap when nothing is new."""
+        return self._pictures.take(now, playback, demo_note)

@@ -1,0 +1,81 @@
+"""The newest samples of a server as points for its charts, across its lives."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, replace
+
+from specmon.analysis.rules import Rule
+from specmon.monitor.life import Life, known
+from specmon.monitor.snapshot import SamplePoint
+
+HELD_POINTS = 4000
+
+
+@dataclass(slots=True)
+class _Plotted:
+    """A sample that is not drawn yet."""
+
+    life: Life
+    index: int  # in the life's statistics
+    at: float
+    tok_s: float
+    running: int
+    accept_len: float
+
+
+class Trace:
+    """Bounded: the oldest points fall out. Points are made when a picture asks for them, not per line."""
+
+    def __init__(self, held: int = HELD_POINTS) -> None:
+        self._waiting: deque[_Plotted] = deque(maxlen=held)
+        self._points: deque[SamplePoint] = deque(maxlen=held)
+        self._origins: deque[tuple[Life, int]] = deque(maxlen=held)
+        self._drawn: tuple[SamplePoint, ...] = ()
+        self._revision = 0
+
+    def add(self, life: Life, index: int, at: float, tok_s: float, running: int, accept_len: float) -> None:
+        """Note a sample; one without a time cannot be drawn."""
+        if at == at:
+            self._waiting.append(_Plotted(life, index, at, tok_s, running, accept_len))
+
+    def points(self, revision: int) -> tuple[SamplePoint, ...]:
+        """All points, oldest first; `revision` says whether earlier verdicts have changed."""
+        if revision != self._revision:
+            self._revision = revision
+            for position, (life, index) in enumerate(self._origins):
+                word = excluded_word(life, index)
+                if self._points[position].excluded != word:
+                    self._points[position] = replace(self._points[position], excluded=word)
+                    self._drawn = ()
+        if self._waiting:
+            for sample in self._waiting:
+                self._points.append(
+                    SamplePoint(
+                        at=sample.at,
+                        tok_s=sample.tok_s,
+                        running=sample.running,
+                        accept_len=known(sample.accept_len),
+                        cycle_ms=_cycle_ms(sample),
+                        excluded=excluded_word(sample.life, sample.index),
+                    )
+                )
+                self._origins.append((sample.life, sample.index))
+            self._waiting.clear()
+            self._drawn = ()
+        if not self._drawn:
+            self._drawn = tuple(self._points)
+        return self._drawn
+
+
+def _cycle_ms(sample: _Plotted) -> float | None:
+    """C = 1000 * A * B / R, with A = 1 for a baseline."""
+    accept = 1.0 if not sample.life.statistics.is_speculative else sample.accept_len
+    return known(1000 * accept * sample.running / sample.tok_s) if sample.tok_s > 0 else None
+
+
+def excluded_word(life: Life, index: int) -> str | None:
+    """The rule that leaves a sample out, None when it counts."""
+    verdicts = life.statistics.verdicts
+    verdict = Rule(verdicts[index]) if index < len(verdicts) else Rule.CLEAN
+    return None if verdict is Rule.CLEAN else verdict.word

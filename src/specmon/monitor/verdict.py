@@ -1,0 +1,127 @@
+"""The comparison of a session's two servers, as sentences with their numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from specmon.analysis.comparability import fatal_differences, is_same_load, qualifications
+from specmon.analysis.comparison import (
+    SAMPLES_NEEDED,
+    AgainstLevel,
+    Comparison,
+    common_level,
+    compare_levels,
+    compare_with_number,
+)
+from specmon.analysis.figures import RunFigures
+from specmon.monitor.life import Life
+from specmon.references.model import Reference
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A comparison with everything that a reader needs beside it."""
+
+    comparison: Comparison
+    sentence: str
+    reasons: tuple[str, ...] = ()
+    same_load: bool | None = None
+    against: AgainstLevel | None = None
+    against_sentence: str = ""
+
+
+def judge(
+    baseline: Life,
+    speculative: Life,
+    *,
+    reference: Reference | None = None,
+    running: int | None = None,
+    is_exact: bool = True,
+) -> Judged:
+    """Compare the current lives of two servers at their common level."""
+    figures = baseline.figures(is_exact=is_exact), speculative.figures(is_exact=is_exact)
+    flags = tuple(life.launch.flags if life.launch is not None else {} for life in (baseline, speculative))
+    fatal = fatal_differences(flags[0], flags[1])
+    pair = common_level(*figures, running)
+    if pair is None:
+        comparison = Comparison("not comparable" if fatal else "cannot tell")
+        reasons = fatal or (_why_no_level(*figures, running),)
+        return Judged(comparison, f"{comparison.verdict}: {'; '.join(reasons)}", reasons)
+    comparison = compare_levels(*pair, is_comparable=not fatal)
+    reasons = (*fatal, *qualifications(flags[0], flags[1], *pair))
+    against = sentence = None
+    if reference is not None and (recorded := reference.level_at(pair[0].running)) is not None:
+        against = compare_with_number(pair[1], recorded.tok_s, recorded.step_ms, recorded.tok_s_ci95)
+        if against is not None:
+            sentence = (
+                f"{against.speedup:.2f}× against reference {reference.name} ({recorded.tok_s:.1f} tok/s), "
+                f"break-even {against.break_even_accept_len:.2f}"
+            )
+    return Judged(
+        comparison,
+        sentence_of(comparison, fatal),
+        reasons,
+        is_same_load(*pair),
+        against,
+        sentence or "",
+    )
+
+
+def sentence_of(comparison: Comparison, fatal: tuple[str, ...] = ()) -> str:
+    """One sentence with its numbers, for every verdict."""
+    baseline, speculative = comparison.baseline, comparison.speculative
+    if fatal:
+        return f"not comparable: {'; '.join(fatal)}"
+    if baseline is None or speculative is None:
+        return "cannot tell: no common level"
+    at = f"at {baseline.running} running"
+    if min(baseline.clean, speculative.clean) < SAMPLES_NEEDED:
+        return (
+            f"cannot tell {at}: {baseline.clean} and {speculative.clean} clean samples (baseline, speculative), "
+            f"{SAMPLES_NEEDED} a side are needed{_apparent(comparison)}"
+        )
+    if comparison.speedup is None or comparison.ci95 is None:
+        return f"cannot tell {at}: no cycle time on one side{_delivery(comparison)}"
+    low, high = comparison.ci95
+    figure = f"{comparison.speedup:.2f}× (95 % {low:.2f} to {high:.2f}) {at}"
+    speeds = f"{speculative.decode_tok_s:.1f} against {baseline.decode_tok_s:.1f} tok/s"
+    if comparison.verdict == "faster":
+        text = f"speculation decodes faster: {figure}, {speeds}"
+    elif comparison.verdict == "slower":
+        text = f"speculation decodes slower: {figure}, {speeds}"
+    elif comparison.verdict == "equal":
+        text = f"equal within 2 %: {figure}, {speeds}"
+    else:
+        text = f"cannot tell: {figure} holds 1; about {comparison.decided_by:,} clean samples a side would decide"
+    return text + _delivery(comparison)
+
+
+def _apparent(comparison: Comparison) -> str:
+    if comparison.speedup is None:
+        return ""
+    return f" (so far {comparison.speedup:.2f}×{_delivery(comparison)})"
+
+
+def _delivery(comparison: Comparison) -> str:
+    """Where delivery tells another story than decoding, with the prefill share as the reason."""
+    if not comparison.is_delivery_different or comparison.delivered_speedup is None:
+        return ""
+    shares = [
+        level.prefill_share if level is not None else None for level in (comparison.baseline, comparison.speculative)
+    ]
+    text = f"; delivered only {comparison.delivered_speedup:.2f}×"
+    if comparison.speedup is not None and comparison.delivered_speedup > comparison.speedup:
+        text = f"; delivered {comparison.delivered_speedup:.2f}×"
+    if shares[0] is not None and shares[1] is not None:
+        text += f", prefill takes {shares[1]:.0%} of the time (baseline {shares[0]:.0%})"
+    return text
+
+
+def _why_no_level(baseline: RunFigures, speculative: RunFigures, running: int | None) -> str:
+    for name, figures in (("baseline", baseline), ("speculative", speculative)):
+        if not figures.levels:
+            return f"the {name} server has no decode sample yet"
+    seen = [", ".join(str(level.running) for level in figures.levels) for figures in (baseline, speculative)]
+    if running is not None:
+        return f"not both servers ran {running} requests (baseline {seen[0]}; speculative {seen[1]})"
+    return f"no common number of running requests (baseline {seen[0]}; speculative {seen[1]})"

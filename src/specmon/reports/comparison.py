@@ -1,0 +1,176 @@
+"""The comparison and the reference of a session, in the words of the JSON document."""
+
+from __future__ import annotations
+
+from specmon.monitor.life import Life
+from specmon.monitor.server import ServerMonitor
+from specmon.monitor.session import Session
+from specmon.monitor.snapshot import Trust, TrustView
+from specmon.monitor.verdict import Judged
+from specmon.references.diff import compare
+from specmon.references.difference import Difference
+from specmon.reports.contract import (
+    AgainstModel,
+    CauseModel,
+    CheckModel,
+    ComparisonModel,
+    DifferenceModel,
+    ReferenceModel,
+    SharesModel,
+)
+from specmon.reports.times import stamp
+
+
+def comparison_of(session: Session) -> ComparisonModel | None:
+    """Filled when exactly one baseline and one speculative server were given."""
+    judged = session.judge()
+    baseline, speculative = session.pair()
+    if judged is None or baseline is None or speculative is None:
+        return None
+    if baseline.life is None or speculative.life is None:
+        return None
+    names = session.names()
+    found = judged.comparison
+    differences = compare(baseline.life.conditions, speculative.life.conditions, is_speculation_expected=True)
+    return ComparisonModel(
+        running=found.running,
+        baseline=names[baseline.key],
+        speculative=names[speculative.key],
+        speedup=found.speedup,
+        ci95=found.ci95,
+        delivered_speedup=found.delivered_speedup,
+        prefill_share=SharesModel(
+            baseline=found.baseline.prefill_share if found.baseline is not None else None,
+            speculative=found.speculative.prefill_share if found.speculative is not None else None,
+        ),
+        accept_len=found.accept_len,
+        break_even_accept_len=found.break_even_accept_len,
+        headroom=found.headroom,
+        verdict=found.verdict,
+        sentence=judged.sentence,
+        reasons=list(judged.reasons),
+        checklist=_checklist(session, judged, baseline.life, speculative.life, differences),
+        differences=[
+            DifferenceModel(
+                kind=difference.kind,
+                name=difference.name,
+                baseline=difference.before,
+                speculative=difference.now,
+                weight=difference.weight,
+            )
+            for difference in differences
+        ],
+        against_reference=_against(judged),
+    )
+
+
+def reference_of(session: Session) -> ReferenceModel | None:
+    """The baseline against the reference that was asked for; null when none was."""
+    reference = session.reference
+    if reference is None:
+        return None
+    baseline, _ = session.pair()
+    watch = session.trust_of(baseline) if baseline is not None else None
+    if baseline is None or watch is None:
+        return ReferenceModel(
+            name=reference.name,
+            server=None,
+            running=None,
+            samples_seen=0,
+            samples_needed=TrustView().samples_needed,
+            direction=None,
+            state=Trust.WAITING.value,
+            deviation=None,
+            since=None,
+            causes=[],
+        )
+    view = session.trust_view(baseline, is_exact=True)
+    deviation = _deviation(session, baseline, view)
+    return ReferenceModel(
+        name=reference.name,
+        server=session.names()[baseline.key],
+        running=view.running,
+        samples_seen=view.samples_seen,
+        samples_needed=view.samples_needed,
+        direction=None if deviation is None else ("slower" if deviation < 0 else "faster"),
+        state=view.state.value,
+        deviation=deviation,
+        since=stamp(view.since, baseline.utc_offset_s),
+        causes=[
+            CauseModel(kind=cause.kind, name=cause.name, reference=cause.before, now=cause.now, weight=cause.weight)
+            for cause in view.causes
+        ],
+    )
+
+
+def _deviation(session: Session, baseline: ServerMonitor, view: TrustView) -> float | None:
+    """decode_tok_s of the level / the reference's tok_s - 1."""
+    if baseline.life is None or view.running is None or view.reference_tok_s is None:
+        return None
+    level = baseline.life.figures().level_at(view.running)
+    if level is None or level.decode_tok_s is None:
+        return None
+    return level.decode_tok_s / view.reference_tok_s - 1
+
+
+def _against(judged: Judged) -> AgainstModel | None:
+    against = judged.against
+    if against is None:
+        return None
+    return AgainstModel(
+        speedup=against.speedup,
+        delivered_speedup=against.delivered_speedup,
+        break_even_accept_len=against.break_even_accept_len,
+        headroom=against.headroom,
+        verdict=against.verdict,
+        sentence=judged.against_sentence,
+    )
+
+
+def _checklist(
+    session: Session, judged: Judged, baseline: Life, speculative: Life, differences: tuple[Difference, ...]
+) -> list[CheckModel]:
+    """The four assumptions of such a study, each with what is known about it."""
+    return [
+        _reproduces(session),
+        CheckModel(
+            id="method",
+            state="unknown",
+            evidence="no independent figure (server metrics or a client's result) was given to check the log against",
+        ),
+        _only_speculation(baseline, speculative, differences),
+        _right_level(judged, baseline, speculative),
+    ]
+
+
+def _reproduces(session: Session) -> CheckModel:
+    baseline = session.pair()[0]
+    if session.reference is None or baseline is None:
+        return CheckModel(id="reproduces", state="unknown", evidence="no reference was given for the baseline")
+    view = session.trust_view(baseline, is_exact=True)
+    states = {Trust.MATCHES: "ok", Trust.RECOVERED: "ok", Trust.DIVERGED: "failed"}
+    return CheckModel(id="reproduces", state=states.get(view.state, "unknown"), evidence=view.sentence)
+
+
+def _only_speculation(baseline: Life, speculative: Life, differences: tuple[Difference, ...]) -> CheckModel:
+    if baseline.launch is None or speculative.launch is None:
+        return CheckModel(id="only_speculation", state="unknown", evidence="a launch line is missing from a log")
+    weighty = [difference.name for difference in differences if difference.weight == "matters"]
+    if weighty:
+        return CheckModel(id="only_speculation", state="failed", evidence=f"these differ too: {', '.join(weighty[:8])}")
+    has_env = baseline.conditions.env is not None and speculative.conditions.env is not None
+    return CheckModel(
+        id="only_speculation",
+        state="ok" if has_env else "unknown",
+        evidence="no other flag with a known effect differs"
+        + (", nor a variable" if has_env else "; the environments were not read"),
+    )
+
+
+def _right_level(judged: Judged, baseline: Life, speculative: Life) -> CheckModel:
+    running = judged.comparison.running
+    if running is None:
+        return CheckModel(id="right_level", state="unknown", evidence="no level was compared")
+    others = sorted({level.running for life in (baseline, speculative) for level in life.figures().levels} - {running})
+    rest = f"; seen but not compared: {', '.join(map(str, others))}" if others else "; no other load was seen"
+    return CheckModel(id="right_level", state="unknown", evidence=f"compared at {running} running{rest}")

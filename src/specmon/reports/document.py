@@ -1,0 +1,165 @@
+"""Fills the JSON document from a session."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from specmon import __version__
+from specmon.analysis.figures import LevelFigures, RunFigures
+from specmon.events import Json
+from specmon.monitor.launch import Launch
+from specmon.monitor.life import Life
+from specmon.monitor.notices import notices_of
+from specmon.monitor.server import ServerMonitor
+from specmon.monitor.session import Session
+from specmon.reports.comparison import comparison_of, reference_of
+from specmon.reports.contract import (
+    DecodeModel,
+    Document,
+    EventModel,
+    ExcludedModel,
+    LaunchModel,
+    LevelModel,
+    LinesModel,
+    NoticeModel,
+    PrefillModel,
+    RunModel,
+    ServerModel,
+    ThroughputModel,
+)
+from specmon.reports.times import stamp
+
+
+def document_of(session: Session) -> Document:
+    """Everything that a session came to."""
+    names = session.names()
+    return Document(
+        specmon_version=__version__,
+        notices=[NoticeModel(kind=notice.kind, text=notice.text) for notice in session.notices()],
+        servers=[_server(session, server, names[server.key]) for server in session.servers],
+        comparison=comparison_of(session),
+        reference=reference_of(session),
+    )
+
+
+def to_json(session: Session) -> str:
+    """The document as strict JSON text, without a line end."""
+    document = document_of(session).model_dump(mode="json", by_alias=True)
+    return json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False)
+
+
+def _server(session: Session, server: ServerMonitor, name: str) -> ServerModel:
+    notices = notices_of(server, is_finished=session.is_finished)
+    return ServerModel(
+        name=name,
+        source=server.source,
+        role=server.role.value,
+        engine=server.engine,
+        lines=LinesModel(total=server.lines, samples=server.samples, unparsed=server.unparsed),
+        notices=[NoticeModel(kind=notice.kind, text=notice.text) for notice in notices],
+        runs=[_run(life, server.utc_offset_s) for life in server.lives],
+    )
+
+
+def _run(life: Life, utc_offset_s: int | None) -> RunModel:
+    figures = life.figures()
+    draft_tokens = life.launch.number("speculative_num_draft_tokens") if life.launch is not None else None
+    return RunModel(
+        index=life.index,
+        state=life.state.value,
+        started_at=stamp(life.launched_at, utc_offset_s),
+        ready_at=stamp(life.ready_at, utc_offset_s),
+        first_sample_at=stamp(life.first_sample_at, utc_offset_s),
+        last_sample_at=stamp(life.last_sample_at, utc_offset_s),
+        launch=_launch(life.launch),
+        env=life.env,
+        speculation=life.speculation,
+        ranks=list(figures.ranks),
+        decode=_decode(figures, draft_tokens if life.statistics.is_speculative else None),
+        prefill=PrefillModel(batches=figures.prefill_batches, new_tokens=figures.prefill_tokens),
+        events=[
+            EventModel(
+                kind=happening.kind,
+                at=stamp(happening.at, utc_offset_s),
+                rank=happening.rank or None,
+                bytes=happening.size_bytes,
+                detail=happening.detail,
+            )
+            for happening in life.happenings
+        ],
+    )
+
+
+def _launch(launch: Launch | None) -> LaunchModel:
+    if launch is None:
+        return LaunchModel()
+    return LaunchModel(
+        model=launch.model,
+        tp_size=launch.number("tp_size"),
+        dp_size=launch.number("dp_size"),
+        pp_size=launch.number("pp_size"),
+        speculative_algorithm=launch.algorithm,
+        num_steps=launch.number("speculative_num_steps"),
+        num_draft_tokens=launch.number("speculative_num_draft_tokens"),
+        topk=launch.number("speculative_eagle_topk"),
+        draft_model=launch.text("speculative_draft_model_path"),
+        decode_log_interval=launch.log_interval,
+        flags=_finite(launch.flags),
+    )
+
+
+def _finite(flags: Mapping[str, Json]) -> dict[str, Json]:
+    """Flags as they are; a number that JSON cannot write becomes its text."""
+    return {name: _json_value(value) for name, value in flags.items()}
+
+
+def _json_value(value: Json) -> Json:
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        return str(value)
+    if isinstance(value, list):
+        return [_json_value(item) for item in value]
+    if isinstance(value, dict):
+        return {name: _json_value(item) for name, item in value.items()}
+    return value
+
+
+def _decode(figures: RunFigures, draft_tokens: int | None) -> DecodeModel:
+    return DecodeModel(
+        samples=figures.samples,
+        clean=figures.clean,
+        excluded=ExcludedModel(**figures.excluded),
+        first_tok_s=figures.first_tok_s,
+        last_tok_s=figures.last_tok_s,
+        delivered_tok_s=figures.delivered_tok_s,
+        prefill_share=figures.prefill_share,
+        accept_len=figures.accept_len,
+        drafts=round(figures.drafts) if figures.drafts is not None else None,
+        levels=[_level(level, draft_tokens) for level in figures.levels],
+    )
+
+
+def _level(level: LevelFigures, draft_tokens: int | None) -> LevelModel:
+    rate = None
+    if draft_tokens is not None and draft_tokens > 1 and level.accept_len is not None:
+        # For a chain; a tree's nodes are not all on the accepted path, but they are all proposed.
+        rate = (level.accept_len - 1) / (draft_tokens - 1)
+    spread = level.tok_s
+    return LevelModel(
+        running=level.running,
+        samples=level.samples,
+        clean=level.clean,
+        tok_s=ThroughputModel(
+            median=spread.median, mean=spread.mean, mad=spread.mad, ci95=spread.ci95, p5=spread.p5, p95=spread.p95
+        ),
+        prefill_share=level.prefill_share,
+        acceptance_rate=rate,
+        context_tokens=level.context_tokens,
+        queue=level.queue,
+        decode_tok_s=level.decode_tok_s,
+        decode_tok_s_ci95=level.decode_tok_s_ci95,
+        delivered_tok_s=level.delivered_tok_s,
+        accept_len=level.accept_len,
+        cycle_ms=level.cycle_ms,
+        cuda_graph=level.cuda_graph,
+    )
