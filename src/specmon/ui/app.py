@@ -19,6 +19,7 @@ from specmon.ui.help import HelpScreen
 from specmon.ui.layout import Focus
 from specmon.ui.look import AsciiFilter, Look
 from specmon.ui.panels.bars import KeyBar, PlaybackBar
+from specmon.ui.panels.evidence import Differences
 from specmon.ui.panels.header import Header
 from specmon.ui.panels.logpane import LogPane
 from specmon.ui.themes import DEFAULT_THEME, DEFAULT_VARIABLES, load_themes
@@ -202,6 +203,8 @@ class SpecmonApp(App[None]):
     def action_show_differences(self) -> None:
         """Give the lower part of the screen to what differs, or take it back."""
         self._turn_to(Focus.DIFFERENCES)
+        if self.query_one(Dashboard).focus_on is Focus.DIFFERENCES:
+            self.call_after_refresh(self.query_one(Differences).focus)
 
     def action_show_overview(self) -> None:
         """Back to all panels."""

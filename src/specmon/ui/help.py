@@ -10,6 +10,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from specmon.ui.look import Look
+from specmon.ui.row import flow
 
 _KEYS = (
     ("space", "pause the replay; live: freeze the picture, lines are still received"),
@@ -33,8 +34,10 @@ _WORDS = (
     ("decode tok/s", "speed of pure decoding, from clean samples only"),
     ("delivered", "tokens over time, prefill stalls included: what clients get"),
     ("apparent", "against the baseline measured now, even if that is not trusted"),
-    ("phase times", "start SGLang 0.5.11 or later with --enable-metrics and"),
-    ("", "SGLANG_ENABLE_METRICS_DEVICE_TIMER=1 in its environment"),
+    (
+        "phase times",
+        "start SGLang 0.5.11 or later with --enable-metrics and SGLANG_ENABLE_METRICS_DEVICE_TIMER=1 set",
+    ),
 )
 
 
@@ -53,15 +56,20 @@ class HelpScreen(ModalScreen[None]):
         with VerticalScroll(id="help") as page:
             page.border_title = Content("help")
             page.border_subtitle = Content("esc closes")
-            yield Static(self._page())
+            yield Static()
 
-    def _page(self) -> Content:
+    def on_resize(self) -> None:
+        """The page is broken into rows for the width it has."""
+        self.query_one(Static).update(self._page(min(84, self.size.width) - 8))
+
+    def _page(self, width: int) -> Content:
         parts: list[str | tuple[str, str] | Content] = []
 
         def section(title: str, rows: tuple[tuple[str, str], ...]) -> None:
             parts.append((f"{title}\n", "bold $brand"))
             for name, text in rows:
-                parts.extend(((f"  {name:<14}", "bold"), (f"{text}\n", "$foreground")))
+                for index, line in enumerate(flow(text, width - 16, 9)):
+                    parts.extend(((f"  {'' if index else name:<14}", "bold"), (f"{line}\n", "$foreground")))
             parts.append("\n")
 
         section("Keys", _KEYS)

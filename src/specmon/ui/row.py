@@ -8,11 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from rich.cells import cell_len, set_cell_size
 from textual.content import Content
 
 _ELLIPSIS = "…"
+_UNITS = frozenset({"s", "ms", "min", "h", "d", "%", "tok/s", "×"})
 # C0 and C1 controls, line separators, zero-width and direction marks: none of them may reach a terminal.
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 _IN_NUMBER = re.compile(r"[\w.,×%−+-]")
@@ -53,21 +55,43 @@ def cut(text: str, width: int) -> str:
     return kept.rstrip(" ,;:·(") + _ELLIPSIS
 
 
-def cut_middle(text: str, width: int) -> str:
-    """A list of `name: value` fields in at most `width` cells: the fields in its middle go first."""
+# What a reader looks for in a statistics line, the most wanted first; the other fields go before these.
+_WANTED = ("throughput", "accept len", "#new-token", "#running-req", "#queue-req")
+
+
+def cut_fields(text: str, width: int) -> str:
+    """A list of `name: value` fields in at most `width` cells: whole fields go, the less wanted ones first."""
     if cell_len(text) <= width:
         return text
     fields = text.split(", ")
-    for dropped in range(1, len(fields) - 2):
-        short = ", ".join(fields[:2]) + ", … " + ", ".join(fields[2 + dropped :])
+    places = list(range(1, len(fields)))
+    places.sort(key=lambda place: (next((i for i, w in enumerate(_WANTED) if w in fields[place]), 99), place))
+    while places:
+        kept = [0, *sorted(places)]
+        short = fields[0]
+        for before, place in pairwise(kept):
+            short += (", " if place == before + 1 else ", … ") + fields[place]
+        short += "" if kept[-1] == len(fields) - 1 else ", …"
         if cell_len(short) <= width:
             return short
+        places.pop()
     return cut(text, width)
+
+
+def _words(text: str) -> list[str]:
+    # A number and its unit stay on one row.
+    words: list[str] = []
+    for word in text.split():
+        if words and words[-1][-1:].isdigit() and word.rstrip(".,;:)") in _UNITS:
+            words[-1] += " " + word
+        else:
+            words.append(word)
+    return words
 
 
 def flow(text: str, width: int, rows: int) -> list[str]:
     """The text in at most `rows` rows, broken between words; what is left over ends in an ellipsis."""
-    words = text.split()
+    words = _words(text)
     lines: list[str] = []
     while words and len(lines) < rows:
         if len(lines) == rows - 1:

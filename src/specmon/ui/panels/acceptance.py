@@ -45,7 +45,7 @@ class Acceptance(Vertical):
             title.append(piece((figures.length(level.accept_len), "$series-speculative")))
         if even is not None:
             title.append(piece((f"break-even {figures.length(even)}", "$quiet"), rank=1))
-        self._set_title(fit(title, max(1, self.outer_size.width - 4)))
+        self._set_title(fit(title, max(1, self.outer_size.width - 6)))
         if view is None:
             chart.show(None)
             return

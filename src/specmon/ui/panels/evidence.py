@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.cells import cell_len
+from textual.binding import Binding
 from textual.content import Content
 
 from specmon.monitor.snapshot import Difference, Severity, Trust
@@ -94,8 +95,17 @@ def _value(value: str | None, width: int) -> str:
     return "not set" if value is None and width >= 7 else "–" if value is None else cut(visible(value), width)
 
 
-class Differences(Panel):
+class Differences(Panel, can_focus=True):
     """What differs from the reference, and between the two servers."""
+
+    BINDINGS = [
+        Binding("up", "move(-1)", "Scroll up", show=False, id="differences.up"),
+        Binding("down", "move(1)", "Scroll down", show=False, id="differences.down"),
+        Binding("pageup", "move(-10)", "Page up", show=False, id="differences.page_up"),
+        Binding("pagedown", "move(10)", "Page down", show=False, id="differences.page_down"),
+    ]
+    _first = 0
+    _most = 0
 
     def heading(self, width: int) -> Content | None:
         """How many differ and matter."""
@@ -115,17 +125,31 @@ class Differences(Panel):
             name = snapshot.trust.reference or "reference"
             rows.append(fit([piece((f" reference {name} → baseline now", "$quiet"))], width))
             rows += difference_rows(snapshot.trust.causes, width, self.look)
-        if snapshot.differences and len(rows) + 2 <= height:
+        if snapshot.differences:
             rows.append(fit([piece((" baseline → speculative", "$quiet"))], width))
             rows += difference_rows(snapshot.differences, width, self.look)
         if not rows:
             return [
                 fit([piece((" ? nothing to compare yet: needs the launch lines of both servers", "$quiet"))], width)
             ]
-        if len(rows) > height:
-            hidden = len(rows) - height + 1
-            rows = [*rows[: height - 1], fit([piece((f"   and {hidden} more ([d] shows all)", "$quiet"))], width)]
-        return rows
+        self._most = max(0, len(rows) - height)
+        first = min(self._first, self._most)
+        if first + height < len(rows):
+            hidden = len(rows) - first - height + 1
+            how = "↓ scrolls" if self.has_focus else "[d] shows all"
+            last = fit([piece((f"   and {hidden} more ({how})", "$quiet"))], width)
+            return [*rows[first : first + height - 1], last]
+        return rows[first:]
+
+    def action_move(self, rows: int) -> None:
+        """Scroll the table."""
+        self._first = max(0, min(self._most, self._first + rows))
+        self.redraw()
+
+    def on_blur(self) -> None:
+        """Back to the top, where the causes are."""
+        self._first = 0
+        self.redraw()
 
 
 class TrustPanel(Panel):

@@ -18,7 +18,7 @@ from textual.strip import Strip
 from specmon.monitor.snapshot import EMPTY, LogLine, Role, Snapshot
 from specmon.ui import figures
 from specmon.ui.look import Look
-from specmon.ui.row import cut, cut_middle, visible
+from specmon.ui.row import cut, cut_fields, visible
 
 _PARTS = ("name-baseline", "name-speculative", "name-unknown", "plain", "stats", "loud", "unparsed", "reason", "time")
 # "[2026-01-30 12:00:00 TP0] ": the time stands in its own column already, the rank is worth its cells.
@@ -136,7 +136,7 @@ class LogPane(ScrollView, can_focus=True, inherit_bindings=False):
         reason = _reason(line)
         if reason and room - len(reason) < 24:
             reason = ""
-        body = (cut_middle if line.is_stats else cut)(text, room - len(reason))
+        body = (cut_fields if line.is_stats else cut)(text, room - len(reason))
         part = (
             "unparsed" if line.is_unparsed else "loud" if _LOUD.search(text) else "stats" if line.is_stats else "plain"
         )

@@ -15,7 +15,7 @@ from specmon.ui.chart import Chart
 from specmon.ui.layout import Form, Plan
 from specmon.ui.look import Look
 from specmon.ui.panel import Panel
-from specmon.ui.row import Piece, fit, piece
+from specmon.ui.row import Piece, first_that_fits, fit, flow, piece, visible
 
 _GRAPHS = {"true": "graph ✓", "false": "graph ✗ off", "mixed": "graph ~ mixed"}
 _ALARMING = (Trust.DIVERGED,)
@@ -36,8 +36,13 @@ class Figures(Panel):
     def rows(self, width: int, height: int) -> Sequence[Content]:
         """One row (stacked), two, or three with tall digits."""
         view = view_of(self.snapshot, self._role)
+        rows = self._rows_of(view, width, height)
+        # Numbers of a server that fell silent must not look like news.
+        return [row.stylize("dim") for row in rows] if view is not None and view.is_stale else rows
+
+    def _rows_of(self, view: ServerView | None, width: int, height: int) -> list[Content]:
         if height == 1:
-            return [self._one_row(view, width)]
+            return [self._one_row(view, width - 1)]
         if view is None or view.level is None or view.level.decode_tok_s is None:
             return self._no_data(view, width, height)
         return self._tall(view, width) if height >= 3 and not self.look.ascii_only else self._two_rows(view, width)
@@ -51,10 +56,13 @@ class Figures(Panel):
 
     def _no_data(self, view: ServerView | None, width: int, height: int) -> list[Content]:
         reason = f"no {self._role.value} server yet" if view is None else view.no_data_reason or "no clean sample yet"
-        first = [piece(("no data", "bold $quiet"))]
         if view is not None and view.last_tok_s is not None:
-            first.append(piece((f"last line {figures.tok_s(view.last_tok_s)} tok/s", "$quiet"), rank=1))
-        return [fit(first, width), fit([piece((reason, "$quiet"))], width)][:height]
+            reason += f"; last line {figures.tok_s(view.last_tok_s)} tok/s"
+        first, *more = flow(f"no data: {visible(reason)}", width - 1, height)
+        head, tail = first[:8], first[8:]
+        return [Content.assemble((f" {head}", "bold $foreground"), (tail, "$quiet"))] + [
+            Content.assemble((f" {line}", "$quiet")) for line in more
+        ]
 
     def _spread(self, view: ServerView) -> list[Piece]:
         level = view.level
@@ -195,15 +203,18 @@ class Side(Vertical):
         return self.role is Role.BASELINE and snapshot.trust.state in _ALARMING
 
     def _draw_words(self, view: ServerView | None) -> None:
-        room = max(1, self.outer_size.width - 4)
+        room = max(1, self.outer_size.width - 6)
         colour = "$series-baseline" if self.role is Role.BASELINE else "$series-speculative"
         title = [piece((self.role.value.upper(), f"bold {colour}"))]
         state: list[Piece] = []
         if view is not None:
             title.append(piece((view.name, "$foreground")))
-            title.append(piece((view.source, "$quiet"), rank=1))
             state = _state(view)
-        words = (fit(title, room), fit(state, room, gap=" · "))
+        choices = [title]
+        if view is not None and view.source != view.name:
+            tail = "…/" + view.source.rsplit("/", 1)[-1] if "/" in view.source else view.source
+            choices = [[*title, piece((source, "$quiet"))] for source in (view.source, tail)] + choices
+        words = (first_that_fits(room, *choices), fit(state, room, gap=" · "))
         if self._words is None or not all(a.is_same(b) for a, b in zip(words, self._words, strict=True)):
             self._words = words
             self.border_title, self.border_subtitle = words
@@ -238,9 +249,9 @@ def _state(view: ServerView) -> list[Piece]:
         parts.append(piece((f"! {figures.age(view.age_s)} old", "bold $caution")))
     elif view.age_s is not None:
         parts.append(piece((f"{figures.age(view.age_s)} ago", "$quiet")))
-    parts.append(
-        piece((f"{figures.count(view.clean)} of {figures.count(view.samples)} samples used", "$quiet"), rank=1)
-    )
+    if view.samples:
+        used = f"{figures.count(view.clean)} of {figures.count(view.samples)} samples used"
+        parts.append(piece((used, "$quiet"), rank=1))
     if view.run_index > 1:
         parts.append(piece((f"run {view.run_index}", "$quiet"), rank=2))
     if view.speculation == "inactive":
