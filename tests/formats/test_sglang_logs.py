@@ -5,13 +5,24 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from specmon.events import Block, Crashed, EnvironmentSet, LaunchContinued, Launched, LogEvent, StopRequested
+from specmon.events import (
+    Block,
+    Crashed,
+    EnvironmentSet,
+    LaunchContinued,
+    Launched,
+    LogEvent,
+    PrefillColumns,
+    SampleColumns,
+    StopRequested,
+)
 from specmon.formats.sglang import SglangDialect
 from specmon.sources.framing import LineFramer
 
@@ -37,8 +48,8 @@ def _events(blocks: list[Block]) -> list[LogEvent]:
 def _sum(blocks: list[Block]) -> object:
     """All that blocks say together, independent of where one ends and the next begins. NaN becomes text."""
 
-    def rows(block: Block, columns: object) -> list[tuple[str, ...]]:
-        filled = {name: getattr(columns, name) for name in type(columns).__slots__ if len(getattr(columns, name))}
+    def rows(block: Block, columns: SampleColumns | PrefillColumns) -> list[tuple[str, ...]]:
+        filled = {field.name: column for field in fields(columns) if len(column := getattr(columns, field.name))}
         filled["rank"] = [block.ranks[index] for index in filled.get("rank", ())]
         return [tuple(map(str, row)) for row in zip(*filled.values(), strict=True)]
 
@@ -130,8 +141,10 @@ def test_damage_never_raises(junk: bytes, position: int, removed: int, cut: int)
 
 
 @given(st.binary(max_size=300))
-def test_random_bytes_are_no_log(data: bytes) -> None:
-    assert sum(block.recognised for block in _read(data)) == 0
+def test_random_bytes_are_lines_and_nothing_more(data: bytes) -> None:
+    blocks = _read(data)
+    assert sum(block.lines for block in blocks) == data.count(b"\n")
+    assert not any(len(block.decode) or len(block.prefill) for block in blocks)
 
 
 def test_statistics_of_a_stop_stay_in_order() -> None:

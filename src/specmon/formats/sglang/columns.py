@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from specmon.events import MISSING, Graph, PrefillColumns, SampleColumns
 
@@ -13,6 +13,21 @@ DecodeRow = tuple[int, float, int, int, "tuple[bytes | None, ...]"]
 # The same with #new-token, #cached-token, token usage, #running-req, #queue-req
 PrefillRow = tuple[int, float, int, int, "tuple[bytes | None, ...]"]
 
+_KEPT = 65_536
+
+
+class _Known(dict["bytes | None", float]):
+    """Figures by their text. Most columns hold few different ones, and a look-up is quicker than a conversion."""
+
+    def __missing__(self, text: bytes | None) -> float:
+        if len(self) >= _KEPT:
+            self.clear()
+        figure = self[text] = MISSING if text is None else float(text)
+        return figure
+
+
+_FIGURES = _Known()
+_COUNTS: dict[bytes, int] = {str(count).encode(): count for count in range(1025)}
 _GRAPH = {b"True": int(Graph.TRUE), b"False": int(Graph.FALSE), None: int(Graph.UNKNOWN)}
 
 
@@ -27,14 +42,14 @@ def decode_columns(rows: Sequence[DecodeRow]) -> SampleColumns:
         at=array("d", at),
         rank=array("q", rank),
         process=array("q", process),
-        running=array("q", map(int, running)),
+        running=array("q", [_COUNTS[text] if text in _COUNTS else int(text) for text in running]),
         tok_s=array("d", map(float, tok_s)),
-        accept_len=_optional(accept_len),
-        accept_rate=_optional(accept_rate),
+        accept_len=array("d", map(_FIGURES.__getitem__, accept_len)),
+        accept_rate=array("d", map(_FIGURES.__getitem__, accept_rate)),
         context_tokens=array("d", map(float, context)),
-        usage=array("d", map(float, usage)),
-        queue=array("d", map(float, queue)),
-        graph=array("q", [_GRAPH[word] for word in graph]),
+        usage=array("d", map(_FIGURES.__getitem__, usage)),
+        queue=array("d", map(_FIGURES.__getitem__, queue)),
+        graph=array("q", map(_GRAPH.__getitem__, graph)),
     )
 
 
@@ -51,9 +66,9 @@ def prefill_columns(rows: Sequence[PrefillRow]) -> PrefillColumns:
         process=array("q", process),
         new_tokens=array("d", map(float, new_tokens)),
         cached_tokens=array("d", map(float, cached_tokens)),
-        running=array("d", map(float, running)),
-        queue=array("d", map(float, queue)),
-        usage=array("d", map(float, usage)),
+        running=array("d", map(_FIGURES.__getitem__, running)),
+        queue=array("d", map(_FIGURES.__getitem__, queue)),
+        usage=array("d", map(_FIGURES.__getitem__, usage)),
     )
 
 
@@ -65,7 +80,3 @@ def sort_columns(columns: SampleColumns | PrefillColumns) -> None:
         column: array[float] | array[int] = getattr(columns, name)
         if column:
             setattr(columns, name, array(column.typecode, [column[index] for index in order]))
-
-
-def _optional(column: Iterable[bytes | None]) -> array[float]:
-    return array("d", [MISSING if figure is None else float(figure) for figure in column])

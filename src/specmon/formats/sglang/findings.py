@@ -46,10 +46,11 @@ class Findings:
         if self._utc_offset_s is None:
             self._utc_offset_s = prefix.utc_offset_s
 
-    def note_answer(self, at: float) -> None:
-        """Count a request that was answered with success."""
-        self.answers += 1
-        self.answered_at = at if at == at else self.answered_at
+    def note_answers(self, count: int, at: float) -> None:
+        """Count requests that were answered with success, the last of them at `at`."""
+        self.answers += count
+        if at == at and (self.answered_at is None or at > self.answered_at):
+            self.answered_at = at
 
     def add_decode(self, figures: DecodeFigures, prefix: Prefix, rank: int, offset: int, *, is_ended: bool) -> None:
         """Add a decode line that was read field by field, or count it as unparsed."""

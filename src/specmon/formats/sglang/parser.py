@@ -30,21 +30,25 @@ from specmon.formats.sglang.statistics import DECODE, HEADER, PREFILL, read_deco
 from specmon.formats.sglang.traceback import TracebackReader
 
 _CSI = rb"(?:\x1b\[[\d;]{0,16}m)*"
+_STYLES = rb"(?:\x1b\[[\d;]{0,16}m)*+"
 _ANSWER = (
-    rb"(?:" + _CSI + rb"INFO" + _CSI + rb": {1,8}[^ \n]{1,64} - \"" + _CSI
+    rb"INFO" + _STYLES + rb": {1,8}[^ \n\"']{1,64} - \"" + _STYLES
     + rb"POST /(?:generate|v1/(?:chat/)?completions|v1/responses|v1/messages|api/chat|api/generate|invocations"
-    + rb"|vertex_generate)(?:\?[^ \n]{0,256})? HTTP/[\d.]{1,3}" + _CSI + rb"\" " + _CSI + rb"2\d\d)"
+    + rb"|vertex_generate)(?:\?[^ \n]{0,256})? HTTP/[\d.]{1,3}" + _STYLES + rb"\" " + _STYLES + rb"2\d\d"
 )  # fmt: skip
+# Under load most lines are answers. They are only counted, so no line of theirs is looked at by itself.
+_ANSWERS = re.compile(rb"\] " + _ANSWER)
+_COLOURED_ANSWERS = re.compile(rb"\] \x1b\[[\d;]{1,16}m" + _ANSWER)
 # No quote and no brace may stand in front of a bracket: what they hold is text of a user, not a prefix.
 _BEFORE = rb"[^\[\n\"'{]{0,256}+"
 _LINE = re.compile(
     rb"\n(" + _BEFORE + rb")\[(20\d\d-[^\]\n]{6,96}+)\] (?:"
     + DECODE + rb"|" + PREFILL
-    + rb"|(" + HEADER + rb"|(?:Decode|Prefill) batch[,.]?(?=\n|\Z))|(" + _ANSWER + rb")"
-    + rb"|(server_args=)|(" + STARTS + rb")|(" + FAMILIAR + rb"))"
+    + rb"|(" + HEADER + rb"|(?:Decode|Prefill) batch[,.]?(?=\n|\Z))"
+    + rb"|(server_args=(?:[A-Z]\w{0,63}\(|\{))|(" + STARTS + rb")|(" + FAMILIAR + rb"))"
 )  # fmt: skip
 # Which group of `_LINE` was the last to catch something.
-_DECODE_END, _PREFILL_END, _STATISTICS, _ANSWERED, _LAUNCH, _EVENT = 10, 15, 16, 17, 18, 19
+_DECODE_END, _PREFILL_END, _STATISTICS, _LAUNCH, _EVENT = 10, 15, 16, 17, 18
 
 _OTHER_LINE = re.compile(rb"\n(?!" + _BEFORE + rb"\[20\d\d-)([^\n]*)")
 # One of these is in every line that `_read_other` can read.
@@ -54,7 +58,8 @@ _NEEDLES = (
     b" is dead", b"Initialization failed", b" terminated with ", b"ut of memory", b"Capture ", b"kill_process_tree",
 )  # fmt: skip
 _BODY = re.compile(
-    rb"(?:^|(?<=[\s\]:|>-]))(?:((?:Decode|Prefill) batch(?: \[\d{1,15}\])?[,.] ?#)|(server_args=)|(" + STARTS + rb"))"
+    rb"(?:^|(?<=[\s\]:|>-]))(?:((?:Decode|Prefill) batch(?: \[\d{1,15}\])?[,.] ?#)"
+    rb"|(server_args=(?:[A-Z]\w{0,63}\(|\{))|(" + STARTS + rb"))"
 )
 _JSON_BODY = re.compile(rb'"(?:message|msg)"\s?:\s?"((?:Decode|Prefill) batch[,. ][^"\\]{1,4096})"')
 _USAGE = re.compile(rb"(?:launch_server\.py|(?:python3? -m )?sglang[\w .-]{0,40}): error: [^\n]{1,300}")
@@ -84,6 +89,7 @@ class SglangParser:
         found = Findings(text, start)
         self._read_lines(text, found)
         self._read_other_lines(text, found)
+        self._count_answers(text, found)
         self._open_launches = {at: record for at, record in self._open_launches.items() if at == start + len(block)}
         return found.block(tuple(self._ranks))
 
@@ -104,10 +110,16 @@ class SglangParser:
                 caught = match.group(1, 2, 11, 12, 13, 14, 15)
                 at, rank, process = self._place(caught[0], caught[1], found)
                 prefill.append((start + match.start(), at, rank, process, caught))
-            elif last == _ANSWERED:
-                found.note_answer(self._place(match[1], match[2], found)[0])
             else:
                 self._read_matched(match, text, found)
+
+    def _count_answers(self, text: bytes, found: Findings) -> None:
+        for pattern in (_ANSWERS, _COLOURED_ANSWERS) if b"\x1b" in text else (_ANSWERS,):
+            if not (answers := pattern.findall(text)):
+                continue
+            end = text.rfind(answers[-1])
+            line = text[text.rfind(b"\n", 0, end) + 1 : end]
+            found.note_answers(len(answers), self._prefixes.loose(line + b"] ").at)
 
     def _place(self, before: bytes, bracket: bytes, found: Findings) -> Place:
         """Time, rank index and process of a line with SGLang's bracket."""
@@ -226,8 +238,6 @@ class SglangParser:
                 found.add_decode(read_decode(body, is_ended=is_ended), prefix, rank, offset, is_ended=is_ended)
             else:
                 found.add_prefill(read_prefill(body, is_ended=is_ended), prefix, rank, offset, is_ended=is_ended)
-        elif kind == _ANSWERED:
-            found.note_answer(prefix.at)
         elif kind == _LAUNCH:
             self._read_launch(body, prefix, offset, found)
         elif event := read_event(body, prefix, offset):
