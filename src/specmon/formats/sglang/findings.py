@@ -96,6 +96,9 @@ class Findings:
         """All of it, in line order."""
         self.events.sort(key=lambda event: event.offset)
         size = len(self.text) - 1
+        if self.decode_rows or self.prefill_rows:
+            at = (self.decode_rows or self.prefill_rows)[0][1]
+            self._is_dated = self._is_dated or at == at
         return Block(
             start=self.start,
             end=self.start + size,

@@ -128,10 +128,16 @@ class SglangParser:
         prefix = self._prefix_of(before, bracket)
         found.note_prefix(prefix)
         place = (prefix.at, self._rank_index(prefix.rank), prefix.process)
-        if not before:
-            if len(self._places) >= _KEPT:
-                self._places.clear()
-            self._places[bracket] = place
+        if before:
+            return place
+        if len(self._places) >= _KEPT:
+            self._places.clear()
+        if not prefix.has_milliseconds and prefix.at == prefix.at:
+            # Lines of the same minute and rank will follow, so all of its seconds are known at once.
+            head, tail, start = bracket[:17], bracket[19:], prefix.at - int(bracket[17:19])
+            for second in range(60):
+                self._places[b"%b%02d%b" % (head, second, tail)] = (start + second, place[1], -1)
+        self._places[bracket] = place
         return place
 
     def _read_matched(self, match: re.Match[bytes], text: bytes, found: Findings) -> None:
