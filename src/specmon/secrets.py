@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from typing import TypeAlias
 
-from specmon.events import Json
+# The same as `events.Json`; this module is below all others and imports none.
+Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
 
 _SECRET_WORDS = frozenset(
     {

@@ -67,7 +67,7 @@ class LineFramer:
         last = data.rfind(b"\n")
         if last < 0:
             self._hold(data, offset)
-            return self._cut_pending(b"", self._start)
+            return self._cut_pending(b"")
         start = self._start if self._pending else offset
         block = bytes(self._pending) + data[: last + 1] if self._pending else data[: last + 1]
         self._pending.clear()
@@ -95,8 +95,13 @@ class LineFramer:
                 self._start += whole - len(data)
         self._pending += data
 
-    def _cut_pending(self, block: bytes, start: int) -> Framed | None:
+    def _cut_pending(self, block: bytes, start: int = 0) -> Framed | None:
         """Add the head of a pending line that has grown too long to the block; skip the rest of it."""
+        if self._start == 0 and self._pending.startswith(_BOM):
+            del self._pending[: len(_BOM)]
+            self._start = len(_BOM)
+        if not block:
+            start = self._start
         if len(self._pending) >= self._max_line:
             kept = self._max_line - 1
             gap = self._start - start - len(block)  # the NULs of a hole between the lines and the head
