@@ -2,10 +2,12 @@
 
 A dialect is a factory of parsers. A parser belongs to one stream, is fed blocks of whole lines and answers
 each with a `Block`. A line ends at a line feed and nowhere else: a blank stands for the carriage return of a
-CRLF and for every NUL, a lone carriage return is still there and separates the states of a progress bar,
+CRLF and for every NUL; a lone carriage return is still there and separates the states of a progress bar,
 behind which a record may follow. The last line of a stream may come without a line feed; it is pending, so
-a figure at its very end may be half a figure. How a stream is cut into blocks never changes what is said in all: a line alone is a block of
-one, and what spans lines (a traceback, a launch record broken by a terminal) is kept inside the parser.
+a figure at its very end may be half a figure.
+
+How a stream is cut into blocks never changes what is said in all: a line alone is a block of one, and what
+spans lines (a traceback, a launch record broken by a terminal) is kept inside the parser.
 """
 
 from __future__ import annotations

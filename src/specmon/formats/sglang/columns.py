@@ -9,9 +9,9 @@ from specmon.events import MISSING, Graph, PrefillColumns, SampleColumns
 
 # offset, at, rank, process, then what the pattern caught, as bytes: what stands before the bracket, its
 # inside, running, #token, token usage, accept len, accept rate, graph, throughput, #queue-req
-DecodeRow = tuple[int, float, int, int, "tuple[bytes | None, ...]"]
+DecodeRow = tuple[int, float, int, int, *tuple[bytes, ...]]
 # The same with #new-token, #cached-token, token usage, #running-req, #queue-req
-PrefillRow = tuple[int, float, int, int, "tuple[bytes | None, ...]"]
+PrefillRow = tuple[int, float, int, int, *tuple[bytes, ...]]
 
 _KEPT = 65_536
 
@@ -35,8 +35,9 @@ def decode_columns(rows: Sequence[DecodeRow]) -> SampleColumns:
     """Columns of rows that the quick pattern caught."""
     if not rows:
         return SampleColumns()
-    offset, at, rank, process, caught = zip(*rows, strict=True)
-    _, _, running, context, usage, accept_len, accept_rate, graph, tok_s, queue = zip(*caught, strict=True)
+    offset, at, rank, process, _, _, running, context, usage, accept_len, accept_rate, graph, tok_s, queue = zip(
+        *rows, strict=True
+    )
     return SampleColumns(
         offset=array("q", offset),
         at=array("d", at),
@@ -57,8 +58,7 @@ def prefill_columns(rows: Sequence[PrefillRow]) -> PrefillColumns:
     """Columns of rows that the quick pattern caught."""
     if not rows:
         return PrefillColumns()
-    offset, at, rank, process, caught = zip(*rows, strict=True)
-    _, _, new_tokens, cached_tokens, usage, running, queue = zip(*caught, strict=True)
+    offset, at, rank, process, _, _, new_tokens, cached_tokens, usage, running, queue = zip(*rows, strict=True)
     return PrefillColumns(
         offset=array("q", offset),
         at=array("d", at),

@@ -105,11 +105,11 @@ class SglangParser:
                 caught = match.group(1, 2, 3, 4, 5, 6, 7, 8, 9, 10)
                 place = place_of(caught[1]) if not caught[0] else None
                 at, rank, process = place or self._place(caught[0], caught[1], found)
-                decode.append((start + match.start(), at, rank, process, caught))
+                decode.append((start + match.start(), at, rank, process, *caught))
             elif last == _PREFILL_END:
                 caught = match.group(1, 2, 11, 12, 13, 14, 15)
                 at, rank, process = self._place(caught[0], caught[1], found)
-                prefill.append((start + match.start(), at, rank, process, caught))
+                prefill.append((start + match.start(), at, rank, process, *caught))
             else:
                 self._read_matched(match, text, found)
 
