@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ from specmon.sources.remote_file import RemoteFile
 from specmon.sources.ssh import SshHost
 
 from .conftest import Sshd
-from .reading import Listening, Heard
+from .reading import Heard, Listening
 
 pytestmark = pytest.mark.sshd
 
@@ -56,14 +55,15 @@ async def test_killed_session_resumes_at_the_byte(sshd: Sshd, tmp_path: Path) ->
     async with SshHost("127.0.0.1", sshd.settings) as host, Listening(RemoteFile(host, str(log)).events()) as heard:
         await heard.until(lambda heard: bool(heard.of(CaughtUp)))
         for round_number in range(3):
-            for _ in range(40):
+            for step in range(40):
                 add(log, numbered(written, 200)[:-7])
                 await asyncio.sleep(0.005)
                 add(log, numbered(written, 200)[-7:])
                 written += 200
-                if _ == 20:
+                if step == 20:
                     assert sshd.kill_sessions() > 0
-            await heard.until(lambda heard: len(heard.of(Connected)) == round_number + 2)
+            connected = round_number + 2
+            await heard.until(lambda heard, wanted=connected: len(heard.of(Connected)) == wanted)  # type: ignore[misc]
         await heard.until(lambda heard: len(heard.data) >= log.stat().st_size)
     assert heard.data == numbered(0, written)
     assert [waiting.attempt for waiting in heard.of(Waiting)][:1] == [1]
@@ -155,7 +155,7 @@ async def test_nothing_is_left_on_the_far_side(sshd: Sshd, tmp_path: Path) -> No
     def is_open() -> bool:
         for link in Path("/proc").glob("[0-9]*/fd/*"):
             try:
-                if link.is_symlink() and os.readlink(link) == str(log):
+                if link.is_symlink() and link.readlink() == log:
                     return True
             except OSError:
                 continue
@@ -166,5 +166,5 @@ async def test_nothing_is_left_on_the_far_side(sshd: Sshd, tmp_path: Path) -> No
             await heard.until(lambda heard: bool(heard.of(CaughtUp)))
             assert is_open()
         async with asyncio.timeout(5):
-            while is_open():
+            while is_open():  # noqa: ASYNC110 (nobody tells when a far process ends)
                 await asyncio.sleep(0.05)

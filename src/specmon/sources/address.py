@@ -27,7 +27,8 @@ _LATER_SCHEMES = {
     "cmd": "commands",
 }
 _LABEL = re.compile(r"(?P<label>[A-Za-z0-9][A-Za-z0-9_.+ -]*)=(?P<rest>.+)", re.DOTALL)
-_BRACKETED = re.compile(r"(?:(?P<user>[^@\[\]:/]+)@)?\[(?P<host>[^\[\]]+)\](?::(?P<rest>.*))?", re.DOTALL)
+_BRACKETED = re.compile(r"(?:(?P<user>[^\[\]:/]+)@)?\[(?P<host>[^\[\]]+)\](?::(?P<rest>.*))?", re.DOTALL)
+_USER = re.compile(r"[^\s\x00-\x1f\x7f/:\[\]-][^\s\x00-\x1f\x7f/:\[\]]*")  # may hold an @ (me@corp)
 _HOST = re.compile(r"[^\s\x00-\x1f\x7f/@\[\]-][^\s\x00-\x1f\x7f/@\[\]]*")
 
 
@@ -184,7 +185,7 @@ def _remote_path(path: str, text: str) -> str:
 
 def _host(name: str, user: str | None, text: str) -> HostAddress:
     # A leading dash would be read as an option by programs such as a ProxyCommand.
-    if not _HOST.fullmatch(name) or user == "" or (user is not None and not _HOST.fullmatch(user)):
+    if not _HOST.fullmatch(name) or (user is not None and not _USER.fullmatch(user)):
         raise ConfigError(f"{text!r} has no proper host name: write [user@]HOST, an IPv6 address in brackets.")
     return HostAddress(name, user)
 

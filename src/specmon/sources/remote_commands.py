@@ -1,9 +1,9 @@
 """The commands that are run on the far side: built here, and recognised again here.
 
-Each command is a POSIX shell script handed to `sh` with its words as arguments, all of them quoted, so that
-no file name can turn into shell text. The login shell may be anything (fish, csh): scripts hold no newline,
-backslash or exclamation mark. Nothing is written on the far side. The demo's server is no shell: it answers
-exactly what `parse_command` recognises.
+Each command is a POSIX shell script handed to `sh` with its words as arguments, all of them quoted, so that no file
+name can turn into shell text. The login shell may be anything (fish, csh): scripts hold no newline, no backslash and no
+exclamation mark without a space behind it. Nothing is written on the far side. The demo's server is no shell: it
+answers exactly what `parse_command` recognises.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ _TAIL = (
     'k() { a=$(s /dev/fd/3); b=$(s "$p"); if [ "$a,$b" = "$l" ]; then echo same; '
     'else l="$a,$b"; echo "look|$a|$b|"$(h "$p"); fi; }; '
     'k >&2; f=; case $(tail --version 2>/dev/null) in *GNU*) f="-s 0.02";; esac; '
-    'tail -c "+$2" -f $f <&3 2>/dev/null & t=$!; '
-    '( while sleep "$4"; do k || exit; done ) >&2 & w=$!; '
+    'tail -c "+$2" -f $f <&3 2>/dev/null & t=$! ; '
+    '( while sleep "$4"; do k || exit; done ) >&2 & w=$! ; '
     "exec >/dev/null; cat; kill $t $w 2>/dev/null; exit 0"
 )
 

@@ -17,7 +17,7 @@ import asyncssh
 
 from specmon.errors import SourceLost, SourceRefused
 from specmon.sources.address import HostAddress, parse_host
-from specmon.sources.ssh_errors import channel_error, connect_error, hand_command
+from specmon.sources.ssh_errors import channel_error, connect_error, hand_command, wants_answer
 from specmon.sources.ssh_login import KeyKnowledge, LoginClient, Prompt, ask_passphrase, trusted_keys
 
 READ_BYTES = 65536  # a tenth of the CPU that reading by lines costs
@@ -159,7 +159,7 @@ class SshHost:
                 connection = await self._dial(target, None, None, ())
             except SourceRefused as refusal:
                 # Only a host that wants more than keys and the agent is worth a question.
-                if self._prompt is None or not isinstance(refusal.__cause__, _WORTH_ASKING):
+                if self._prompt is None or not wants_answer(refusal.__cause__):
                     raise
                 await self._hang_up()
                 connection = await self._dial(target, None, self._prompt, ())
@@ -208,12 +208,21 @@ class SshHost:
                 keepalive_count_max=settings.keepalive_count,
                 **where,
             )
+        except TypeError as error:
+            if prompt is None:
+                raise
+            # asyncssh 2.24.1 hands the asking function itself to the decryption when no .pub file lies beside the key.
+            raise SourceRefused(
+                f"{self.name}: a key is encrypted and has no .pub file beside it. Add the key to the agent with "
+                f"`ssh-add`, then try again."
+            ) from error
         except (asyncssh.Error, OSError, ValueError) as error:
             raise connect_error(
                 error,
                 f"{self.name}: jump host {name}" if trail else self.name,
                 by_hand=hand_command(name, settings.config_file),
                 seen_key=knowledge.seen,
+                has_record=knowledge.has_record,
                 was_reached=self._was_reached,
             ) from error
         self._hops.append(connection)
@@ -231,9 +240,6 @@ class SshHost:
             connection.abort()
         for connection in reversed(hops):
             await connection.wait_closed()
-
-
-_WORTH_ASKING = (asyncssh.PermissionDenied, asyncssh.KeyEncryptionError)
 
 
 @dataclass(frozen=True, slots=True)

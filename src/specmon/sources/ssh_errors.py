@@ -46,12 +46,13 @@ def host_key_refused(host: str, key: SeenHostKey, by_hand: str) -> SourceRefused
 
 
 def connect_error(
-    error: Exception, host: str, *, by_hand: str, seen_key: SeenHostKey | None, was_reached: bool
+    error: Exception, host: str, *, by_hand: str, seen_key: SeenHostKey | None, has_record: bool, was_reached: bool
 ) -> SpecmonError:
     """Turn what a connection attempt raised into our own error.
 
-    `was_reached`: the host has been reached before, so that an absent network or daemon is worth waiting for;
-    on the very first attempt a wrong name or port is likelier, and the user wants to know at once.
+    `has_record`: some key of the host is in known_hosts. `was_reached`: the host has been reached before, so that an
+    absent network or daemon is worth waiting for; on the very first attempt a wrong name or port is likelier, and the
+    user wants to know at once.
     """
     if isinstance(error, SpecmonError):
         return error
@@ -64,7 +65,12 @@ def connect_error(
             f"{host}: permission denied; no key or password was accepted. "
             f"Try `{by_hand}`, or add the key with `ssh-add`."
         )
-    if isinstance(error, asyncssh.KeyEncryptionError):
+    if isinstance(error, asyncssh.KeyEncryptionError) and "bcrypt" in str(error):
+        return SourceRefused(
+            f"{host}: the key is encrypted, and reading it needs the Python package bcrypt. Add the key to the agent "
+            f"with `ssh-add`, or install bcrypt, then try again."
+        )
+    if _is_locked_key(error):
         return SourceRefused(
             f"{host}: the key needs its passphrase. Add it to the agent with `ssh-add`, then try again."
         )
@@ -72,19 +78,23 @@ def connect_error(
         return SourceRefused(f"{host}: the SSH configuration cannot be read ({error}). Mend it, then try again.")
     if isinstance(error, asyncssh.KeyImportError):
         return SourceRefused(f"{host}: a key file cannot be read ({error}). Check IdentityFile, then try again.")
-    if isinstance(error, asyncssh.KeyExchangeFailed) and "host key" in error.reason:
-        return SourceRefused(
-            f"{host}: the host key is of another kind than the one on record, so it may have changed. Ask who runs the "
-            f"host, then run `{by_hand}` to see more."
-        )
     if isinstance(error, asyncssh.KeyExchangeFailed):
         return SourceRefused(f"{host}: no common way to talk ({error.reason}). Run `ssh -v {host}` to compare.")
     if isinstance(error, ValueError):
         return SourceRefused(f"{host}: the SSH settings are wrong ({error}). Mend them, then try again.")
     reason, step = _network_fault(error)
+    if isinstance(error, asyncssh.ConnectionLost | ConnectionResetError) and has_record:
+        # OpenSSH hangs up without a word when it has no host key of the kinds that we have on record.
+        reason = "the host hung up before logging in; its host key may be of another kind than the one on record"
+        step = f"Run `{by_hand}` to see."
     if was_reached:
         return SourceLost(f"{host}: {reason}")
     return SourceRefused(f"{host}: {reason}. {step}")
+
+
+def wants_answer(error: BaseException | None) -> bool:
+    """Whether a password or passphrase could still open the door."""
+    return isinstance(error, asyncssh.PermissionDenied) or _is_locked_key(error)
 
 
 def channel_error(error: Exception, host: str) -> SourceLost:
@@ -94,6 +104,13 @@ def channel_error(error: Exception, host: str) -> SourceLost:
             f"{host}: no further session allowed ({error.reason}); MaxSessions of the host may be reached"
         )
     return SourceLost(f"{host}: connection lost ({_text(error)})")
+
+
+def _is_locked_key(error: BaseException | None) -> bool:
+    # asyncssh has one class for a passphrase that is wrong and another for one that is missing
+    return isinstance(error, asyncssh.KeyEncryptionError) or (
+        isinstance(error, asyncssh.KeyImportError) and "passphrase" in str(error).lower()
+    )
 
 
 def _network_fault(error: Exception) -> tuple[str, str]:

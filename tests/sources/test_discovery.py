@@ -1,0 +1,275 @@
+"""Finding servers: from listings, from this machine's own /proc, and over SSH."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from specmon.sources.discovery import DiscoveredServer, Discovery, choose_log, discover, discover_local, find_servers
+from specmon.sources.launch_flags import hide_secrets, parse_flags
+from specmon.sources.processes import OutputTarget, ProcessListing, RunningProcess, parse_processes, processes_answer
+from specmon.sources.ssh import SshHost
+
+from .conftest import Sshd
+
+LAUNCH = ("python3", "-m", "sglang.launch_server")
+LOG = OutputTarget("/var/log/sglang.log", True)
+PIPE = OutputTarget("pipe:[123]")
+
+
+def process(
+    pid: int,
+    args: tuple[str, ...],
+    parent: int = 1,
+    environ: tuple[tuple[str, str], ...] | None = (),
+    outputs: Mapping[int, OutputTarget] | None = None,
+) -> RunningProcess:
+    return RunningProcess(
+        pid, parent, args, 1000.0 + pid, environ, outputs if outputs is not None else {1: LOG, 2: LOG}
+    )
+
+
+def only(*processes: RunningProcess) -> DiscoveredServer:
+    servers = find_servers(ProcessListing(processes)).servers
+    assert len(servers) == 1
+    return servers[0]
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        (*LAUNCH, "--tp", "8"),
+        ("/opt/venv/bin/python3.12", "-u", "-m", "sglang.launch_server", "--tp", "8"),
+        ("python", "/src/sglang/python/sglang/launch_server.py", "--tp", "8"),
+        ("sglang", "serve", "--tp", "8"),
+        ("/opt/venv/bin/python3", "/opt/venv/bin/sglang", "serve", "--tp", "8"),
+    ],
+)
+def test_server_is_told_by_its_command_line(args: tuple[str, ...]) -> None:
+    server = only(process(10, args))
+    assert (server.pid, server.flags, server.engine, server.started_at) == (10, {"tp_size": 8}, "sglang", 1010.0)
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        (),
+        ("bash", "-c", "python3 -m sglang.launch_server --tp 8"),
+        ("timeout", "10", *LAUNCH),
+        ("sudo", *LAUNCH),
+        ("vim", "sglang/launch_server.py"),
+        ("tail", "-f", "/var/log/sglang.log"),
+        ("sglang::scheduler_TP0",),
+        ("sglang::detokenizer",),
+        ("python3", "-m", "sglang.bench_serving"),
+        ("python3", "-c", "sglang.launch_server"),
+    ],
+)
+def test_other_processes_are_no_servers(args: tuple[str, ...]) -> None:
+    assert find_servers(ProcessListing((process(10, args),))) == Discovery(())
+
+
+def test_wrapper_and_forked_workers_make_no_second_server() -> None:
+    server = only(
+        process(10, ("timeout", "10", *LAUNCH)),
+        process(11, LAUNCH, parent=10),
+        process(12, LAUNCH, parent=11),
+        process(13, ("sglang::scheduler_TP0",), parent=11),
+        process(14, ("sglang::scheduler_TP1",), parent=12),
+        process(15, ("sglang::scheduler_TP0",), parent=99),
+    )
+    assert (server.pid, server.scheduler_pids) == (11, (13, 14))
+
+
+def test_processes_in_a_circle_do_not_hold_it_up() -> None:
+    assert find_servers(ProcessListing((process(10, LAUNCH, parent=11), process(11, LAUNCH, parent=10)))).servers == ()
+
+
+@pytest.mark.parametrize(
+    ("words", "role", "port"),
+    [
+        ((), "baseline", 30000),
+        (("--port", "30001"), "baseline", 30001),
+        (("--speculative-algorithm", "EAGLE3"), "speculative", 30000),
+        (("--speculative-algorithm=EAGLE3", "--port=1"), "speculative", 1),
+        (("--config", "x.yaml"), "unknown", 30000),
+        (("--port",), "baseline", 30000),
+    ],
+)
+def test_role_and_port_come_from_the_flags(words: tuple[str, ...], role: str, port: int) -> None:
+    server = only(process(10, LAUNCH + words))
+    assert (server.role, server.port) == (role, port)
+
+
+@pytest.mark.parametrize(
+    ("outputs", "path", "words"),
+    [
+        ({1: LOG, 2: LOG}, LOG.target, ""),
+        ({1: PIPE, 2: LOG}, LOG.target, ""),
+        ({1: LOG, 2: PIPE}, LOG.target, "only stdout is in a file; stderr goes to a pipe"),
+        ({1: PIPE, 2: PIPE}, None, "stderr goes to a pipe"),
+        ({1: OutputTarget("/dev/null"), 2: OutputTarget("/dev/null")}, None, "where nothing is kept"),
+        ({1: OutputTarget("socket:[1]"), 2: OutputTarget("socket:[1]")}, None, "journald"),
+        ({1: OutputTarget("/dev/pts/3"), 2: OutputTarget("/dev/pts/3")}, None, "a terminal (/dev/pts/3)"),
+        ({1: OutputTarget("/x (deleted)", True), 2: OutputTarget("/x (deleted)", True)}, None, "a deleted file, /x"),
+        ({1: OutputTarget(None), 2: OutputTarget(None)}, None, "cannot be seen"),
+        ({}, None, "cannot be seen"),
+    ],
+)
+def test_log_is_where_the_output_goes(outputs: dict[int, OutputTarget], path: str | None, words: str) -> None:
+    found, reason = choose_log(outputs)
+    assert found == path
+    assert words in reason
+    assert bool(reason) == bool(words)
+
+
+def test_environment_is_the_union_without_secrets() -> None:
+    server = only(
+        process(10, LAUNCH, environ=(("NCCL_PROTO", "LL"), ("CUDA_HOME", "/old"), ("HOME", "/root"), ("PATH", "/bin"))),
+        process(
+            11,
+            ("sglang::scheduler_TP0",),
+            parent=10,
+            environ=(
+                ("NCCL_X", "the rest of a longer name"),
+                ("NCCL_CUMEM_ENABLE", "0"),
+                ("CUDA_HOME", "/new"),
+                ("SGLANG_API_KEY", "x"),
+                ("SGLANG_NOTE", "hf_abcdefghijklmnop"),
+            ),
+        ),
+    )
+    assert server.env == {"NCCL_PROTO": "LL", "NCCL_CUMEM_ENABLE": "0", "CUDA_HOME": "/new"}
+    assert server.env_reason == ""
+
+
+def test_unreadable_environment_is_a_reason() -> None:
+    server = only(
+        process(10, LAUNCH, environ=None), process(11, ("sglang::scheduler",), 10, (("A", ""), ("NCCL_A", "1")))
+    )
+    assert server.env == {"NCCL_A": "1"}
+    assert server.env_reason == "no permission to read the environment of process 10 (another user's)"
+
+
+def test_host_without_proc_says_so() -> None:
+    discovery = find_servers(parse_processes(b"clock 5 100\nnoproc\n"))
+    assert discovery.servers == ()
+    assert "no /proc" in discovery.reason
+
+
+def test_flags_are_typed_and_secrets_left_out() -> None:
+    words = [
+        *(
+            "--model-path",
+            "/m",
+            "--tp",
+            "8",
+            "--mem-fraction-static",
+            "0.85",
+            "--enable-metrics",
+            "--api-key",
+            "sesame",
+        ),
+        *("--cuda-graph-bs", "1", "2", "4", "--speculative-num-draft-tokens=4", "--host", "0.0.0.0", "--seed", "-1"),
+        *("--json-model-override-args", '{"api_key": "sesame"}', "--admin-api-key=sesame", "--revision", "1e5"),
+    ]
+    assert parse_flags(words) == {
+        "model_path": "/m",
+        "tp_size": 8,
+        "mem_fraction_static": 0.85,
+        "enable_metrics": True,
+        "cuda_graph_bs": [1, 2, 4],
+        "speculative_num_draft_tokens": 4,
+        "host": "0.0.0.0",
+        "seed": -1,
+        "revision": 100000.0,
+    }
+    shown = hide_secrets(words)
+    assert "sesame" not in " ".join(shown)
+    assert len(shown) == len(words)
+    assert "--api-key" in shown
+
+
+@given(st.binary(max_size=400))
+def test_no_answer_breaks_the_reading(answer: bytes) -> None:
+    parse_processes(answer)
+
+
+WORD = st.text(st.characters(exclude_characters="\0", codec="utf-8"), min_size=1, max_size=20)
+NAME = st.text("ABCDEFG_", min_size=1, max_size=8)
+
+
+@given(
+    st.lists(
+        st.builds(
+            RunningProcess,
+            st.integers(1, 10**6),
+            st.integers(0, 10**6),
+            st.lists(WORD, min_size=1, max_size=4).map(tuple),
+            st.integers(0, 10**6).map(float),
+            st.none() | st.lists(st.tuples(NAME, WORD), max_size=3).map(tuple),
+            st.just({1: OutputTarget("/a b\n", True), 2: OutputTarget(None)}),
+        ),
+        max_size=4,
+    )
+)
+def test_listing_comes_through_the_wire(processes: list[RunningProcess]) -> None:
+    listing = ProcessListing(tuple(processes), host_time=7.0)
+    assert parse_processes(processes_answer(listing)) == listing
+
+
+@contextmanager
+def playing_server(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that looks like a server; its log is a file with a space in its name."""
+    package = folder / "sglang"
+    package.mkdir()
+    (package / "launch_server.py").write_text("import time\ntime.sleep(60)\n")
+    environment = {**os.environ, "NCCL_PROTO": "LL\nx", "SGLANG_TOKEN": "hidden"}
+    with (folder / "the log").open("wb") as log:
+        server = subprocess.Popen(
+            [sys.executable, str(package / "launch_server.py"), "--tp", "2", "--port", "31234", "--note", "it's\na b"],
+            stdout=log,
+            stderr=log,
+            env=environment,
+        )
+    try:
+        yield server
+    finally:
+        server.kill()
+        server.wait()
+
+
+def check_found(discovery: Discovery, server: subprocess.Popen[bytes], folder: Path) -> None:
+    (found,) = [each for each in discovery.servers if each.pid == server.pid]
+    assert found.flags == {"tp_size": 2, "port": 31234, "note": "it's\na b"}
+    assert found.log_path == str(folder / "the log")
+    assert found.env["NCCL_PROTO"] == "LL\nx"
+    assert "SGLANG_TOKEN" not in found.env
+    assert found.started_at is not None
+    assert abs(found.started_at - time.time()) < 60
+
+
+needs_proc = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="no /proc here")
+
+
+@needs_proc
+def test_server_of_this_machine_is_found(tmp_path: Path) -> None:
+    with playing_server(tmp_path) as server:
+        check_found(discover_local(), server, tmp_path)
+
+
+@needs_proc
+@pytest.mark.sshd
+async def test_server_of_a_host_is_found(sshd: Sshd, tmp_path: Path) -> None:
+    with playing_server(tmp_path) as server:
+        async with SshHost("127.0.0.1", sshd.settings) as host:
+            check_found(await discover(host), server, tmp_path)
