@@ -16,19 +16,8 @@ PrefillRow = tuple[int, float, int, int, *tuple[bytes, ...]]
 _KEPT = 65_536
 
 
-class _Known(dict["bytes | None", float]):
-    """Figures by their text. Most columns hold few different ones, and a look-up is quicker than a conversion."""
-
-    def __missing__(self, text: bytes | None) -> float:
-        if len(self) >= _KEPT:
-            self.clear()
-        figure = self[text] = MISSING if text is None else float(text)
-        return figure
-
-
-_FIGURES = _Known()
-_COUNTS: dict[bytes, int] = {str(count).encode(): count for count in range(1025)}
-_GRAPH = {b"True": int(Graph.TRUE), b"False": int(Graph.FALSE), None: int(Graph.UNKNOWN)}
+_FIGURES: dict[bytes | None, float] = {None: MISSING}
+_GRAPH: dict[bytes | None, int] = {b"True": int(Graph.TRUE), b"False": int(Graph.FALSE), None: int(Graph.UNKNOWN)}
 
 
 def decode_columns(rows: Sequence[DecodeRow]) -> SampleColumns:
@@ -43,14 +32,14 @@ def decode_columns(rows: Sequence[DecodeRow]) -> SampleColumns:
         at=array("d", at),
         rank=array("q", rank),
         process=array("q", process),
-        running=array("q", [_COUNTS[text] if text in _COUNTS else int(text) for text in running]),
-        tok_s=array("d", map(_FIGURES.__getitem__, tok_s)),
-        accept_len=array("d", map(_FIGURES.__getitem__, accept_len)),
-        accept_rate=array("d", map(_FIGURES.__getitem__, accept_rate)),
+        running=array("q", map(int, running)),
+        tok_s=_figures(tok_s),
+        accept_len=_figures(accept_len),
+        accept_rate=_figures(accept_rate),
         context_tokens=array("d", map(int, context)),
-        usage=array("d", map(_FIGURES.__getitem__, usage)),
-        queue=array("d", map(_FIGURES.__getitem__, queue)),
-        graph=array("q", map(_GRAPH.__getitem__, graph)),
+        usage=_figures(usage),
+        queue=_figures(queue),
+        graph=array("q", [_GRAPH[word] for word in graph]),
     )
 
 
@@ -66,9 +55,9 @@ def prefill_columns(rows: Sequence[PrefillRow]) -> PrefillColumns:
         process=array("q", process),
         new_tokens=array("d", map(float, new_tokens)),
         cached_tokens=array("d", map(float, cached_tokens)),
-        running=array("d", map(_FIGURES.__getitem__, running)),
-        queue=array("d", map(_FIGURES.__getitem__, queue)),
-        usage=array("d", map(_FIGURES.__getitem__, usage)),
+        running=_figures(running),
+        queue=_figures(queue),
+        usage=_figures(usage),
     )
 
 
@@ -80,3 +69,18 @@ def sort_columns(columns: SampleColumns | PrefillColumns) -> None:
         column: array[float] | array[int] = getattr(columns, name)
         if column:
             setattr(columns, name, array(column.typecode, [column[index] for index in order]))
+
+
+def _figures(texts: Sequence[bytes | None]) -> array[float]:
+    """Figures of their texts. Most columns hold few different ones, and a look-up is quicker than a conversion."""
+    known = _FIGURES
+    try:
+        return array("d", [known[text] for text in texts])
+    except KeyError:
+        if len(known) > _KEPT:
+            known.clear()
+            known[None] = MISSING
+        for text in set(texts):
+            if text is not None and text not in known:
+                known[text] = float(text)
+        return array("d", [known[text] for text in texts])
