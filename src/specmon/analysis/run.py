@@ -99,6 +99,17 @@ class RunStatistics:
             self.is_speculative = True
             self._read_again()
 
+    def take_over(self, later: RunStatistics) -> bool:
+        """Read another run's lines as the continuation of this one; False when they are no longer held."""
+        if later._early is None:
+            return False
+        if later.is_speculative:
+            self.turn_speculative()
+        for record in later._early:
+            record(self)
+        self.revision += 1
+        return True
+
     @property
     def samples(self) -> int:
         """Decode lines so far, all ranks."""

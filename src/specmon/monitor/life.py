@@ -47,7 +47,7 @@ class Life:
         self.server_pid: int | None = None  # of `Started server process`
         self.stats_pids: dict[int, float] = {}  # pid in the prefix of statistics lines: their last time
         self.kv_full = 0  # samples with a full cache and requests waiting
-        self.has_accept_len = False
+        self.continues: Life | None = None  # the life that this one turned out to be a part of
         self.is_ready = False
         self._has_stats = False
         self._stats_since_ready = False
@@ -112,13 +112,14 @@ class Life:
                 self.first_sample_at = at
             self.last_sample_at = at
 
-    def stop_requested(self, event: LogEvent, detail: str) -> None:
-        """A signal asked the server to end; nothing that follows is a crash."""
+    def stop_requested(self, event: LogEvent, detail: str) -> bool:
+        """A signal asked the server to end; nothing that follows is a crash. False when that is known already."""
         if self._is_stopping or self._is_crashed:
-            return
+            return False
         self._is_stopping = True
         self._stats_since_stop = False
         self.happenings.append(Happening("exit", event.at, event.rank, detail=detail))
+        return True
 
     def crashed(self, event: Crashed) -> bool:
         """An exception or a dead child; False when it belongs to an orderly stop."""
@@ -143,6 +144,22 @@ class Life:
     def was_followed(self) -> None:
         """Another life began in the same log."""
         self._is_followed = True
+
+    def take_over(self, later: Life) -> bool:
+        """A life that turned out to be this one going on; False when too much of it has passed."""
+        if not self.statistics.take_over(later.statistics):
+            return False
+        self.happenings += later.happenings
+        self.stats_pids.update(later.stats_pids)
+        self.env.update(later.env)
+        self.kv_full += later.kv_full
+        self._is_followed = False
+        if later.last_stats_at is not None:
+            self.stats_line(later.last_stats_at)
+        if later.last_sample_at is not None and later.last_running is not None:
+            self.sampled(later.last_sample_at, later.last_running)
+        later.continues = self
+        return True
 
     # -- what follows from it ------------------------------------------------------------------
 
@@ -207,6 +224,11 @@ class Life:
         if self.fingerprint.flags is None and flags is not None:
             return self.fingerprint.model_copy(update={"flags": flags})
         return self.fingerprint
+
+    @property
+    def conditions_key(self) -> tuple[int, int, int]:
+        """Changes when `conditions` may."""
+        return self.index, id(self.launch), id(self.fingerprint)
 
     def figures(self, *, is_exact: bool = True) -> RunFigures:
         """The statistics so far; a picture for the screen may lag by a sample in five hundred."""

@@ -31,6 +31,7 @@ def notices_of(server: ServerMonitor, *, is_finished: bool) -> tuple[Notice, ...
     if (life := server.life) is not None:
         figures = life.figures(is_exact=is_finished)
         found += _of_life(server, life, figures, is_finished=is_finished)
+        found += _without_clean_samples(figures)
         for level in figures.levels:
             found += _of_level(level)
     return tuple(found)
@@ -63,7 +64,7 @@ def _of_stream(server: ServerMonitor, *, is_finished: bool) -> list[Notice]:
                 "nothing of the earlier ones enters them.",
             )
         )
-    if server.clock_steps:
+    if server.history.lives.clock_steps:
         found.append(
             Notice(
                 "clock_backwards",
@@ -146,18 +147,31 @@ def _lacks_stats(server: ServerMonitor, life: Life, *, is_finished: bool) -> boo
     return answered - life.ready_at > patience
 
 
+def _without_clean_samples(figures: RunFigures) -> list[Notice]:
+    """One notice for all levels without a speed: under a wandering load there are many."""
+    lacking = [level for level in figures.levels if level.ranks_without_clean]
+    if not lacking:
+        return []
+    words = []
+    for level in lacking:
+        ranks = [rank for rank in level.ranks_without_clean if rank] if level.clean else []
+        words.append(f"{level.running}" + (f" ({_listed(ranks)})" if ranks else ""))
+    samples, clean = sum(level.samples for level in lacking), sum(level.clean for level in lacking)
+    return [
+        Notice(
+            "no_clean_samples",
+            f"No speed is given at {_listed(words)} running: {_why(clean)} "
+            f"({clean} of {samples} samples). Keep that many requests running for longer.",
+        )
+    ]
+
+
+def _why(clean: int) -> str:
+    return "some ranks have no clean sample there" if clean else "no sample there is clean"
+
+
 def _of_level(level: LevelFigures) -> list[Notice]:
     found = []
-    if level.ranks_without_clean:
-        ranks = [rank for rank in level.ranks_without_clean if rank]
-        whose = f" of {_listed(ranks)}" if ranks and level.clean else ""
-        found.append(
-            Notice(
-                "no_clean_samples",
-                f"At {level.running} running no sample{whose} is clean ({level.clean} of {level.samples}), so no speed "
-                "is given there. Keep that many requests running for longer.",
-            )
-        )
     if level.moves:
         move = level.moves[-1]
         before = f"{move.cycle_ms:.2f} ms a cycle" if move.cycle_ms is not None else "another cycle time"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from specmon.analysis.drift import Change, Drift
 from specmon.monitor.headline import headline_of
+from specmon.monitor.life import Life
 from specmon.monitor.server import ServerMonitor
 from specmon.monitor.serverview import freshness, view_of
 from specmon.monitor.snapshot import (
@@ -53,6 +54,7 @@ class Pictures:
         self._differences_key: tuple[object, ...] = ()
         self._log: tuple[LogLine, ...] = ()
         self._log_key: tuple[object, ...] = ()
+        self._restart_texts: dict[object, str] = {}
         self._version = 0
 
     def take(self, now: float, playback: Playback | None, demo_note: str) -> Snapshot:
@@ -89,7 +91,7 @@ class Pictures:
         line = text.format(deviation=percent(change.deviation), name=name)
         self._trust_events.append(EventLine(change.at, severity, server.key, line))
         if change.state is Drift.DIVERGED:
-            server.marks.append(Mark(change.at, MarkKind.DRIFT, line))
+            server.history.marks.append(Mark(change.at, MarkKind.DRIFT, line))
 
     def _make(self, now: float) -> Snapshot:
         session = self._session
@@ -150,17 +152,29 @@ class Pictures:
         if baseline is None or speculative is None or baseline.life is None or speculative.life is None:
             return ()
         lives = baseline.life, speculative.life
-        key = tuple((life.index, life.launch, id(life.fingerprint)) for life in lives)
+        key = tuple(life.conditions_key for life in lives)
         if key != self._differences_key:
             self._differences_key = key
             self._differences = compare(lives[0].conditions, lives[1].conditions, is_speculation_expected=True)
         return self._differences
 
     def _events(self, names: dict[str, str]) -> tuple[EventLine, ...]:
-        lines = [line for server in self._session.servers for line in server.events]
+        lines = [line for server in self._session.servers for line in server.history.events]
         lines += self._trust_events
+        lines += [
+            EventLine(at, Severity.WARNING, server.key, self._restart_text(before, life))
+            for server in self._session.servers
+            for at, before, life in server.history.restarts
+        ]
         lines.sort(key=lambda line: line.at, reverse=True)
         return tuple(replace(line, server=names.get(line.server, line.server)) for line in lines[:_HELD_EVENTS])
+
+    def _restart_text(self, before: Life, life: Life) -> str:
+        """What a restart changed, as far as both lives' conditions are known."""
+        key = (before.conditions_key, life.conditions_key)
+        if key not in self._restart_texts:
+            self._restart_texts[key] = f"restarted{_changes(before, life)}"
+        return self._restart_texts[key]
 
     def _lines(self, names: dict[str, str]) -> tuple[LogLine, ...]:
         session = self._session
@@ -171,6 +185,22 @@ class Pictures:
             marks = {server.key: server.mark_of for server in session.servers}
             self._log = session.log.lines(roles, marks)
         return self._log
+
+
+_PLURALS = {"env": ("variable", "variables"), "flag": ("flag", "flags"), "version": ("version", "versions")}
+
+
+def _changes(before: Life, life: Life) -> str:
+    """ ": 2 flags and 1 variable differ"; nothing when no conditions are known."""
+    if before.conditions.is_empty or life.conditions.is_empty:
+        return ""
+    counts = Counter(
+        difference.kind for difference in compare(before.conditions, life.conditions) if difference.weight != "noise"
+    )
+    if not counts:
+        return ", nothing that matters differs"
+    words = [f"{count} {_PLURALS.get(kind, (kind, kind))[count > 1]}" for kind, count in counts.items()]
+    return f": {' and '.join(words)} {'differ' if sum(counts.values()) > 1 else 'differs'}"
 
 
 def comparison_view(judged: Judged) -> ComparisonView:

@@ -68,8 +68,8 @@ def view_of(
         samples=figures.samples,
         clean=figures.clean,
         excluded=MappingProxyType(dict(figures.excluded)),
-        points=server.trace.points(server.revision),
-        marks=tuple(server.marks),
+        points=server.history.trace.points(server.revision),
+        marks=tuple(server.history.marks),
         reference_tok_s=recorded.tok_s if recorded is not None else None,
         reference_cycle_ms=recorded.step_ms if recorded is not None else None,
     )

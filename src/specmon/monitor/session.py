@@ -108,6 +108,11 @@ class Session:
         """One server by its key."""
         return self._entries[key].server
 
+    def run_index(self, key: str) -> int | None:
+        """Which life of a server is the current one, counted from 1; None before its first line."""
+        life = self._entries[key].server.life if key in self._entries else None
+        return None if life is None else life.index
+
     def trust_of(self, server: ServerMonitor) -> TrustWatch | None:
         """The watch over one server; None without a reference."""
         return self._entries[server.key].trust

@@ -1,0 +1,233 @@
+"""Grows the lives of one server from the blocks that its dialect reads."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections import deque
+from itertools import islice
+
+from specmon.analysis.run import Reading
+from specmon.events import (
+    Block,
+    Crashed,
+    EnvironmentSet,
+    Exited,
+    Flushed,
+    LaunchContinued,
+    Launched,
+    LogEvent,
+    PrefillColumns,
+    ProcessStarted,
+    Ready,
+    Retracted,
+    SampleColumns,
+    StopRequested,
+    WentIdle,
+)
+from specmon.monitor.launch import Launch
+from specmon.monitor.life import Happening, Life
+from specmon.monitor.lives import Lives
+from specmon.monitor.snapshot import EventLine, Mark, MarkKind, Severity
+from specmon.monitor.trace import Trace, excluded_word
+
+_FULL_CACHE = 0.98  # usage from which waiting requests mean that the cache is the limit
+_HELD_EVENTS = 500
+_HELD_MARKS = 200
+_HELD_POSITIONS = 4000  # newest samples whose lines can be marked in the log
+_NAN = math.nan
+
+
+class History:
+    """What happened to one server, in the order of its lines."""
+
+    def __init__(self, server: str) -> None:
+        self.server = server  # its key, in event lines
+        self.lives = Lives(self._restarted, self._withdraw_restart)
+        self.trace = Trace()
+        self.marks: deque[Mark] = deque(maxlen=_HELD_MARKS)
+        self.events: deque[EventLine] = deque(maxlen=_HELD_EVENTS)
+        self.restarts: deque[tuple[float, Life, Life]] = deque(maxlen=_HELD_EVENTS)
+        self.last_at: float | None = None  # the newest time on the log's clock
+        self._recent: dict[int, tuple[Life, int]] = {}  # samples by position
+
+    def tell(self, at: float, severity: Severity, text: str) -> None:
+        """Add a line to the event list."""
+        self.events.append(EventLine(at, severity, self.server, text))
+
+    def absorb(self, block: Block) -> None:
+        """Put columns and events back into the order of their lines, and take them in."""
+        decode, prefill, events = block.decode, block.prefill, block.events
+        samples, prefills, rare = len(decode), len(prefill), len(events)
+        filled = _Filled(decode)
+        i = j = k = 0
+        end = block.end + 1
+        while i < samples or j < prefills or k < rare:
+            at_decode = decode.offset[i] if i < samples else end
+            at_prefill = prefill.offset[j] if j < prefills else end
+            if k < rare and events[k].offset <= at_decode and events[k].offset <= at_prefill:
+                self._event(events[k])
+                k += 1
+            elif at_prefill <= at_decode:
+                self._prefill(prefill, j, block)
+                j += 1
+            else:
+                self._sample(decode, i, block, filled)
+                i += 1
+
+    def mark_of(self, position: int) -> tuple[bool, str | None]:
+        """Of the line at `position`: whether it is a (recent) sample, and what left it out."""
+        found = self._recent.get(position)
+        return (False, None) if found is None else (True, excluded_word(*found))
+
+    def gap(self, at: float, size_bytes: int | None, reason: str) -> None:
+        """Bytes of the log are missing here."""
+        size = "an unknown number of" if size_bytes is None else f"{size_bytes:,}"
+        text = f"{size} bytes of the log are missing: {reason}"
+        life = self.lives.current
+        if life is not None:
+            life.happenings.append(Happening("gap", self.last_at, size_bytes=size_bytes, detail=reason))
+            life.statistics.interrupt()
+        if self.last_at is not None:
+            self.marks.append(Mark(self.last_at, MarkKind.GAP, text))
+        self.tell(at, Severity.WARNING, text)
+
+    def truncated(self) -> None:
+        """The log was emptied and begins again."""
+        life = self.lives.current
+        if life is not None:
+            life.happenings.append(Happening("truncated", self.last_at, detail="the log was emptied"))
+
+    # -- lines -----------------------------------------------------------------------------------
+
+    def _sample(self, columns: SampleColumns, i: int, block: Block, filled: _Filled) -> None:
+        at, running, tok_s = columns.at[i], columns.running[i], columns.tok_s[i]
+        life = self.lives.of_stats(at, columns.process[i], block.clock)
+        statistics = life.statistics
+        life.set_clock(block.clock_resolution_s)
+        accept = filled.accept_len[i] if filled.accept_len else _NAN
+        if accept == accept or (filled.accept_rate and filled.accept_rate[i] == filled.accept_rate[i]):
+            statistics.turn_speculative()
+        queue = filled.queue[i] if filled.queue else _NAN
+        if queue > 0 and filled.usage and filled.usage[i] >= _FULL_CACHE:
+            life.kv_full += 1
+        index = statistics.samples
+        statistics.add(
+            block.ranks[columns.rank[i]],
+            Reading(
+                at=at,
+                running=running,
+                tok_s=tok_s,
+                accept_len=accept,
+                cycle_ms=filled.cycle_ms[i] if filled.cycle_ms else _NAN,
+                window_s=filled.window_s[i] if filled.window_s else _NAN,
+                tokens=filled.tokens[i] if filled.tokens else _NAN,
+                context_tokens=filled.context_tokens[i] if filled.context_tokens else _NAN,
+                queue=queue,
+                graph=filled.graph[i] if filled.graph else -1,
+            ),
+        )
+        life.stats_line(at)
+        life.sampled(at, running)
+        self._note_time(at)
+        self.trace.add(life, index, at, tok_s, running, accept)
+        self._recent[columns.offset[i]] = (life, index)
+        if len(self._recent) > 2 * _HELD_POSITIONS:
+            self._recent = dict(islice(self._recent.items(), _HELD_POSITIONS, None))
+
+    def _prefill(self, columns: PrefillColumns, j: int, block: Block) -> None:
+        at = columns.at[j]
+        life = self.lives.of_stats(at, columns.process[j], block.clock)
+        life.statistics.prefill(block.ranks[columns.rank[j]], columns.new_tokens[j])
+        life.stats_line(at)
+        self._note_time(at)
+
+    def _event(self, event: LogEvent) -> None:
+        life = self.lives.current or self.lives.begin()
+        if event.at is not None:
+            self._note_time(event.at)
+        match event:
+            case Launched():
+                self.lives.of_launch(event.at).launched(event.at, Launch(event.flags, event.is_complete))
+            case LaunchContinued():
+                if life.launch is not None:
+                    life.launch_continued(life.launch.continued(event.flags, is_complete=event.is_complete))
+            case ProcessStarted():
+                self.lives.of_process(event)
+            case Ready():
+                self.lives.of_ready(event.at).became_ready(event)
+                self.tell(self._time(event), Severity.OK, "ready")
+            case Retracted():
+                many = "requests" if event.requests is None else f"requests: {event.requests}"
+                life.happenings.append(Happening("retraction", event.at, event.rank, detail=many))
+                life.statistics.retract(event.rank)
+                self.tell(self._time(event), Severity.WARNING, f"KV cache full, put back {many}")
+            case Flushed():
+                life.happenings.append(Happening("flush", event.at, event.rank, detail="prefix cache flushed"))
+                life.statistics.interrupt(event.rank)
+            case Crashed():
+                if life.crashed(event):
+                    text = f"crashed: {event.detail or event.cause}"
+                    self.marks.append(Mark(self._time(event), MarkKind.CRASH, text))
+                    self.tell(self._time(event), Severity.ALERT, text)
+            case StopRequested():
+                if life.stop_requested(event, event.detail or "stop requested"):
+                    self.tell(self._time(event), Severity.INFO, "asked to stop")
+            case Exited():
+                life.exited(event, event.detail or "ended")
+            case WentIdle():
+                life.went_idle()
+            case EnvironmentSet():
+                life.env[event.name] = event.value
+
+    def _restarted(self, before: Life, life: Life, at: float | None) -> None:
+        moment = at if at is not None and at == at else self.last_at
+        if moment is not None:
+            self.marks.append(Mark(moment, MarkKind.RESTART, "restart"))
+            self.restarts.append((moment, before, life))
+
+    def _withdraw_restart(self) -> None:
+        """What looked like a restart was a second process of the same server."""
+        if self.restarts:
+            at, _, _ = self.restarts.pop()
+            kept = [mark for mark in self.marks if not (mark.at == at and mark.kind is MarkKind.RESTART)]
+            self.marks = deque(kept, maxlen=_HELD_MARKS)
+
+    def _note_time(self, at: float) -> None:
+        if at == at:
+            self.last_at = at
+
+    def _time(self, event: LogEvent) -> float:
+        """When an event happened, else when the log last told the time."""
+        return event.at if event.at is not None else self.last_at or 0.0
+
+
+class _Filled:
+    """The optional columns of a block, None for those that it does not have."""
+
+    __slots__ = (
+        "accept_len",
+        "accept_rate",
+        "context_tokens",
+        "cycle_ms",
+        "graph",
+        "queue",
+        "tokens",
+        "usage",
+        "window_s",
+    )
+
+    def __init__(self, columns: SampleColumns) -> None:
+        self.accept_len = _filled(columns.accept_len)
+        self.accept_rate = _filled(columns.accept_rate)
+        self.context_tokens = _filled(columns.context_tokens)
+        self.cycle_ms = _filled(columns.cycle_ms)
+        self.queue = _filled(columns.queue)
+        self.tokens = _filled(columns.tokens)
+        self.usage = _filled(columns.usage)
+        self.window_s = _filled(columns.window_s)
+        self.graph = columns.graph if len(columns.graph) else None
+
+
+def _filled(column: array[float]) -> array[float] | None:
+    return column if len(column) else None

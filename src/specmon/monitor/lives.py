@@ -1,0 +1,117 @@
+"""Where one life of a server ends and the next begins in a log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from specmon.events import Clock, ProcessStarted
+from specmon.monitor.life import Life
+from specmon.references.fingerprint import Fingerprint
+
+CLOCK_BACKWARDS_S = 60.0  # a step back of the statistics lines that means another life
+_YEARLESS_STEP_S = 30 * 86400.0  # stamps without a year step back by months at New Year, and mean nothing
+_OTHER_PROCESS_S = 1.0  # lines of two processes closer than this belong to one server
+
+Restarted = Callable[[Life, Life, float | None], None]
+
+
+class Lives:
+    """The lives of one server, oldest first. The rules are those of DESIGN section 10, "runs"."""
+
+    def __init__(self, on_restart: Restarted, on_withdrawn: Callable[[], None]) -> None:
+        self.all: list[Life] = []
+        self.clock_steps = 0
+        self._on_restart = on_restart
+        self._on_withdrawn = on_withdrawn
+        self._next_fingerprint: Fingerprint | None = None
+
+    @property
+    def current(self) -> Life | None:
+        """The newest one."""
+        return self.all[-1] if self.all else None
+
+    def begin(self, at: float | None = None) -> Life:
+        """Another life starts here."""
+        before = self.current
+        life = Life(len(self.all) + 1)
+        life.fingerprint, self._next_fingerprint = self._next_fingerprint, None
+        self.all.append(life)
+        if before is not None:
+            before.was_followed()
+            self._on_restart(before, life, at)
+        return life
+
+    def of_launch(self, at: float | None) -> Life:
+        """A launch line begins a life, unless nothing but noise came before it."""
+        life = self.current
+        return life if life is not None and life.is_blank else self.begin(at)
+
+    def of_process(self, event: ProcessStarted) -> Life:
+        """Another server process, once this one has shown itself or has ended."""
+        life = self.current or self.begin(event.at)
+        if life.server_pid not in (None, event.pid) and (life.is_established or life.has_ended):
+            life = self.begin(event.at)
+        if life.server_pid is None:
+            life.server_pid = event.pid
+        return life
+
+    def of_ready(self, at: float | None) -> Life:
+        """A server that gets ready after its end is another one, though its launch line is not in view."""
+        life = self.current or self.begin(at)
+        return self.begin(at) if life.has_ended else life
+
+    def of_stats(self, at: float, pid: int, clock: Clock) -> Life:
+        """A clock that runs back, or another process in the prefix, is another life."""
+        life = self.current or self.begin(at)
+        previous = life.last_stats_at
+        if previous is not None and at < previous - CLOCK_BACKWARDS_S and not _is_new_year(at, previous, clock):
+            self.clock_steps += 1
+            life = self.begin(at)
+        if pid >= 0:
+            life = self._of_pid(life, at, pid)
+            life.stats_pids[pid] = at
+        return life
+
+    def _of_pid(self, life: Life, at: float, pid: int) -> Life:
+        if pid in life.stats_pids or not life.stats_pids:
+            return life
+        if len(self.all) > 1 and pid in self.all[-2].stats_pids:
+            # The other process is back: both belong to one server, and there was no restart.
+            if self.all[-2].take_over(life):
+                self.all.pop()
+                self._on_withdrawn()
+                return self.all[-1]
+            return life
+        if life.is_established and at - max(life.stats_pids.values()) >= _OTHER_PROCESS_S:
+            return self.begin(at)
+        return life
+
+    def attach_fingerprint(self, fingerprint: Fingerprint) -> None:
+        """Conditions read from outside the log.
+
+        They belong to the present life when it has none yet, or when they say more of the same. Conditions
+        that contradict its own are the next life's: a process is seen before it writes its first line.
+        """
+        life = self.current
+        if life is not None and (life.fingerprint is None or _extends(fingerprint, life.fingerprint)):
+            life.fingerprint = fingerprint
+        else:
+            self._next_fingerprint = fingerprint
+
+
+def _is_new_year(at: float, previous: float, clock: Clock) -> bool:
+    """A step of months in stamps without a year."""
+    return clock is not Clock.DATED and at < previous - _YEARLESS_STEP_S
+
+
+def _extends(later: Fingerprint, earlier: Fingerprint) -> bool:
+    """Everything that the earlier look found is still so."""
+    for before, now in (
+        (earlier.flags, later.flags),
+        (earlier.env, later.env),
+        (earlier.versions, later.versions),
+        (earlier.gpu, later.gpu),
+    ):
+        if before and now is not None and any(now.get(name) != value for name, value in before.items()):
+            return False
+    return True

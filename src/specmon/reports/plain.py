@@ -1,0 +1,85 @@
+"""The picture of a session as a few lines of plain text, for terminals without room and for pipes."""
+
+from __future__ import annotations
+
+from specmon.monitor.headline import likely_cause
+from specmon.monitor.snapshot import SamplePoint, ServerView, Severity, Snapshot, Trust
+from specmon.monitor.trust import percent
+
+_GLYPHS = {Severity.OK: "✓", Severity.INFO: "~", Severity.WARNING: "!", Severity.ALERT: "✗"}
+_BARS = "▁▂▃▄▅▆▇█"
+_SPARK_CELLS = 8
+
+
+def plain_lines(snapshot: Snapshot) -> list[str]:
+    """The verdict, then a line a server. Colour is never needed to read them."""
+    lines = [_verdict(snapshot)]
+    top = max((point.tok_s for view in _sides(snapshot) for point in _newest(view)), default=0.0)
+    if snapshot.baseline is not None:
+        lines.append(_server("base", snapshot.baseline, top, _reference(snapshot)))
+    if snapshot.speculative is not None:
+        lines.append(_server("spec", snapshot.speculative, top, _speculative(snapshot)))
+    lines += [_server(view.name, view, top, "") for view in snapshot.others]
+    return lines
+
+
+def _verdict(snapshot: Snapshot) -> str:
+    headline, trust = snapshot.headline, snapshot.trust
+    glyph = _GLYPHS[headline.severity]
+    if trust.state is Trust.DIVERGED and trust.deviation is not None:
+        cause = likely_cause(trust.causes)
+        return f"{glyph} {headline.word} {percent(trust.deviation)}" + (f"   {cause}" if cause else "")
+    return f"{glyph} {headline.word}   {headline.sentence}".rstrip()
+
+
+def _server(side: str, view: ServerView, top: float, extra: str) -> str:
+    level = view.level
+    if level is None or level.decode_tok_s is None:
+        return f"{side} no data: {view.no_data_reason}"
+    delivered = f" delivered {level.delivered_tok_s:.1f}" if level.delivered_tok_s is not None else ""
+    age = f" ({_age(view)})" if view.is_stale else ""
+    parts = [f"{side} {level.decode_tok_s:.1f} tok/s{delivered}{age}", _spark(view, top), extra]
+    return "  ".join(part for part in parts if part)
+
+
+def _age(view: ServerView) -> str:
+    if view.age_s is None or view.state.value in ("exited", "crashed"):
+        return str(view.state.value)
+    return f"{view.age_s:.0f} s old"
+
+
+def _reference(snapshot: Snapshot) -> str:
+    trust = snapshot.trust
+    return f"ref {trust.reference_tok_s:.1f}" if trust.reference_tok_s is not None else ""
+
+
+def _speculative(snapshot: Snapshot) -> str:
+    view, comparison = snapshot.speculative, snapshot.comparison
+    parts = []
+    if view is not None and view.level is not None and view.level.accept_len is not None:
+        parts.append(f"acc {view.level.accept_len:.2f}")
+    if comparison is not None and comparison.speedup is not None:
+        parts.append(f"{comparison.speedup:.2f}×")
+        if comparison.delivered_speedup is not None:
+            parts.append(f"delivered {comparison.delivered_speedup:.2f}×")
+        if comparison.against_reference is not None and snapshot.trust.state is Trust.DIVERGED:
+            parts.append(f"{comparison.against_reference.speedup:.2f}× of reference")
+    return "  ".join(parts)
+
+
+def _sides(snapshot: Snapshot) -> list[ServerView]:
+    return [view for view in (snapshot.baseline, snapshot.speculative, *snapshot.others) if view is not None]
+
+
+def _newest(view: ServerView) -> list[SamplePoint]:
+    running = view.level.running if view.level is not None else None
+    return [point for point in view.points[-200:] if point.excluded is None and point.running == running][
+        -_SPARK_CELLS:
+    ]
+
+
+def _spark(view: ServerView, top: float) -> str:
+    """The newest clean samples, all servers on one scale from zero."""
+    if top <= 0:
+        return ""
+    return "".join(_BARS[min(len(_BARS) - 1, int(point.tok_s / top * len(_BARS)))] for point in _newest(view))

@@ -1,0 +1,192 @@
+"""The result for people: the verdict sentence, the figures with their evidence, what to do next."""
+
+from __future__ import annotations
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from specmon.analysis.figures import LevelFigures, RunFigures
+from specmon.monitor.life import Life
+from specmon.monitor.notices import notices_of
+from specmon.monitor.server import ServerMonitor
+from specmon.monitor.session import Session
+from specmon.monitor.snapshot import Role, Trust
+from specmon.monitor.verdict import Judged
+from specmon.references.diff import compare
+from specmon.reports.times import stamp
+
+_LEVELS_SHOWN = 8
+
+
+def to_text(session: Session, console: Console) -> None:
+    """Print the report of a session on a console. Server text is never read as markup."""
+    judged = session.judge()
+    console.print(Text(_opening(session, judged), style="bold"), soft_wrap=True)
+    _print_comparison(session, judged, console)
+    names = session.names()
+    for server in session.servers:
+        console.print()
+        _print_server(session, server, names[server.key], console)
+    advice = _next_steps(session, judged)
+    if advice:
+        console.print()
+        console.print(Text("What to do next", style="bold"))
+        for step in advice:
+            console.print(Text(f"  - {step}"), soft_wrap=True)
+
+
+def _opening(session: Session, judged: Judged | None) -> str:
+    trust = session.trust_view(session.pair()[0], is_exact=True)
+    if trust.state is Trust.DIVERGED:
+        return f"Baseline not trusted: {trust.sentence}."
+    if judged is not None:
+        return _sentence_case(judged.sentence) + "."
+    notices = session.notices()
+    if notices:
+        return notices[0].text
+    if not session.servers:
+        return "No server was given."
+    known = [server for server in session.servers if server.life is not None and server.engine is not None]
+    if not known:
+        return "No data: none of this is the log of an LLM server."
+    life = known[0].life
+    assert life is not None
+    figures = life.figures()
+    level = figures.main_level
+    if level is None:
+        return f"No data: no decode line in the log ({life.state.value})."
+    if level.decode_tok_s is None:
+        return f"No speed: none of {figures.samples} samples shows steady decoding."
+    return (
+        f"{_sentence_case(known[0].role.value)} server: decodes {level.decode_tok_s:.1f} tok/s "
+        f"at {level.running} running ({level.clean} clean samples)."
+    )
+
+
+def _sentence_case(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _print_comparison(session: Session, judged: Judged | None, console: Console) -> None:
+    lines = []
+    trust = session.trust_view(session.pair()[0], is_exact=True)
+    if session.reference is not None and trust.state is not Trust.DIVERGED:
+        lines.append(f"baseline: {trust.state.value}, {trust.sentence}")
+    if judged is not None and trust.state is Trust.DIVERGED:
+        lines.append(judged.sentence)
+    if judged is not None:
+        found = judged.comparison
+        if found.accept_len is not None and found.break_even_accept_len is not None and found.headroom is not None:
+            lines.append(
+                f"accept length {found.accept_len:.2f}, break-even {found.break_even_accept_len:.2f}, "
+                f"headroom {found.headroom:+.0%} (the same figure as the speed-up, seen from the accept length)"
+            )
+        if found.delivered_speedup is not None:
+            lines.append(f"delivered speed-up {found.delivered_speedup:.2f}× (prefill stalls included)")
+        if judged.against_sentence:
+            lines.append(judged.against_sentence)
+        lines += [f"note: {reason}" for reason in judged.reasons]
+    for cause in trust.causes[:8]:
+        lines.append(
+            f"differs from the reference: {cause.name} was {cause.before or 'unset'}, is {cause.now or 'unset'}"
+        )
+    for line in lines:
+        console.print(Text(f"  {line}"), soft_wrap=True)
+
+
+def _print_server(session: Session, server: ServerMonitor, name: str, console: Console) -> None:
+    head = f"{name}  {server.role.value}, {server.engine or 'engine unknown'}"
+    console.print(Text(head, style="bold"), soft_wrap=True)
+    if server.source != name:
+        console.print(Text(f"  {server.source}"), soft_wrap=True)
+    if server.life is not None and server.engine is not None:
+        _print_life(server, server.life, console)
+    for notice in notices_of(server, is_finished=session.is_finished):
+        console.print(Text(f"  ! {notice.text}"), soft_wrap=True)
+
+
+def _print_life(server: ServerMonitor, life: Life, console: Console) -> None:
+    figures = life.figures()
+    where = f"run {life.index} of {len(server.lives)}, {life.state.value}"
+    if life.launch is not None and life.launch.model is not None:
+        where += f", {life.launch.model}"
+    if life.statistics.is_speculative:
+        where += f", speculation {life.speculation}"
+    if life.last_sample_at is not None:
+        where += f", last sample {stamp(life.last_sample_at, server.utc_offset_s)}"
+    console.print(Text(f"  {where}"), soft_wrap=True)
+    console.print(Text(f"  {_counts(figures, server)}"), soft_wrap=True)
+    if figures.levels:
+        console.print(_level_table(figures, console))
+        if len(figures.levels) > _LEVELS_SHOWN:
+            console.print(Text(f"  {len(figures.levels) - _LEVELS_SHOWN} more levels: see --format json"))
+
+
+def _counts(figures: RunFigures, server: ServerMonitor) -> str:
+    left_out = ", ".join(f"{count} {rule.replace('_', ' ')}" for rule, count in figures.excluded.items() if count)
+    text = f"{figures.samples} samples, {figures.clean} clean"
+    if left_out:
+        text += f"; left out: {left_out}"
+    if server.unparsed:
+        text += f"; {server.unparsed} statistics lines could not be read"
+    if figures.delivered_tok_s is not None:
+        text += f". Delivered over the run: {figures.delivered_tok_s:.1f} tok/s"
+        if figures.prefill_share is not None:
+            text += f", {figures.prefill_share:.0%} of the time in prefill"
+    return text
+
+
+def _level_table(figures: RunFigures, console: Console) -> Table:
+    table = Table(box=box.SIMPLE_HEAD if console.is_terminal else box.ASCII2, pad_edge=True)
+    for heading in ("running", "clean", "decode tok/s", "95 %", "delivered", "accept len", "cycle ms", "graph"):
+        table.add_column(heading, justify="right")
+    shown = sorted(figures.levels, key=lambda level: (-level.clean, -level.samples))[:_LEVELS_SHOWN]
+    for level in sorted(shown, key=lambda level: level.running):
+        table.add_row(*_level_cells(level))
+    return table
+
+
+def _level_cells(level: LevelFigures) -> tuple[str, ...]:
+    interval = level.decode_tok_s_ci95
+    return (
+        str(level.running),
+        f"{level.clean} of {level.samples}",
+        _number(level.decode_tok_s, 1),
+        f"{interval[0]:.1f} - {interval[1]:.1f}" if interval is not None else "-",
+        _number(level.delivered_tok_s, 1),
+        _number(level.accept_len, 2),
+        _number(level.cycle_ms, 2),
+        level.cuda_graph,
+    )
+
+
+def _number(value: float | None, digits: int) -> str:
+    return "-" if value is None else f"{value:.{digits}f}"
+
+
+def _next_steps(session: Session, judged: Judged | None) -> list[str]:
+    steps = []
+    baseline, speculative = session.pair()
+    trust = session.trust_view(baseline, is_exact=True)
+    if trust.state is Trust.DIVERGED:
+        steps.append("Restore the conditions of the reference, or record this baseline as a new one, before you tune.")
+    elif session.reference is None and baseline is not None and baseline.life is not None:
+        level = baseline.life.figures().main_level
+        if level is not None and level.decode_tok_s is not None:
+            steps.append(
+                "Check that this baseline is the one you think it is: "
+                f"give the number you expect, as --reference-tok-s X@{level.running}."
+            )
+    if judged is not None and judged.comparison.verdict == "cannot tell":
+        steps.append("Measure longer at a fixed number of clients, the same on both servers.")
+    elif len(session.servers) == 1 and session.servers[0].role is not Role.UNKNOWN:
+        other = "speculative" if session.servers[0].role is Role.BASELINE else "baseline"
+        steps.append(f"Give the log of a {other} server as well to see which is faster.")
+    if baseline is not None and speculative is not None and baseline.life and speculative.life:
+        differences = compare(baseline.life.conditions, speculative.life.conditions, is_speculation_expected=True)
+        weighty = [difference.name for difference in differences if difference.weight == "matters"]
+        if weighty:
+            steps.append(f"Speculation is not the only difference: {', '.join(weighty[:6])} differ too.")
+    return steps
