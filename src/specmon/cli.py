@@ -28,7 +28,7 @@ def _run(args: list[str] | None) -> int:
     try:
         result = cli.main(args=args, prog_name="specmon", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.ctx.get_help() if error.ctx else error.message)
+        click.echo(error.ctx.get_help())
         return 0
     except click.ClickException as error:
         error.show()
@@ -116,7 +116,7 @@ def _speed(default: str) -> Callable[[_Function], _Function]:
     )
 
 
-class _Speed(click.ParamType):
+class _Speed(click.ParamType[float]):
     name = "factor"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:

@@ -34,6 +34,7 @@ SET_BY_SGLANG = {
     "CUDA_MODULE_LOADING": "AUTO",
     "NCCL_CUMEM_ENABLE": "0",
     "NCCL_NVLS_ENABLE": "0",
+    "SGLANG_ENABLE_SPEC_V2": "1",  # both servers schedule with overlap
 }
 MODEL = "/shared/kimi-k2.5-int4"
 DRAFT = "/shared/kimi-k2.5-eagle3"
@@ -122,7 +123,7 @@ def launch_record(port: int, speculation: Speculation | None, seed: int) -> str:
         "speculative_token_map": None,
         "disable_cuda_graph": False,
         "cuda_graph_max_bs": 16,
-        "disable_overlap_schedule": speculation is not None,
+        "disable_overlap_schedule": False,
         "disable_custom_all_reduce": True,
         "enable_nccl_nvls": False,
         "enable_symm_mem": False,
@@ -368,7 +369,7 @@ def story() -> dict[str, str]:
     }
     for name, (port, lives) in LIVES.items():
         log = Log()
-        spread = random.Random(f"story-{name}")
+        spread = random.Random(f"story-{name}-0")
         for life in lives:
             start_up(log, life, port)
             serve(log, life, port, spread)

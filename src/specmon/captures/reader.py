@@ -28,6 +28,10 @@ class Arrivals:
         index = bisect_right(self.at, moment)
         return self.offsets[index - 1] if index else 0
 
+    def moment_of(self, offset: int) -> float:
+        """When the byte at an offset had arrived."""
+        return self.at[min(bisect_right(self.offsets, offset), len(self.at) - 1)]
+
 
 @dataclass(frozen=True, slots=True)
 class CapturedLog:

@@ -1,0 +1,1 @@
+"""One module a command: from settings to a call, nothing else."""

@@ -1,0 +1,137 @@
+"""`specmon connect`: live servers over SSH."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from specmon.commands.places import Hosts, open_source
+from specmon.commands.reference import chosen_reference
+from specmon.commands.show import show
+from specmon.errors import SourceRefused
+from specmon.feeds.conditions import ProcessConditions
+from specmon.feeds.live import Channel, LiveFeed
+from specmon.monitor.session import Session
+from specmon.monitor.snapshot import Role
+from specmon.sources.address import HostAddress, RemotePlace, SourceAddress, parse_host, parse_source
+from specmon.sources.discovery import Discovery, discover
+from specmon.sources.follow import BACKFILL_BYTES, Pace
+from specmon.sources.remote_file import RemoteFile
+from specmon.sources.ssh import SshHost, SshSettings
+
+
+def connect(
+    *,
+    hosts: Sequence[str],
+    baseline: Sequence[str],
+    speculative: Sequence[str],
+    reference: str | None,
+    reference_tok_s: str | None,
+    port: int | None,
+    identities: Sequence[Path],
+    jump: str | None,
+    ssh_config: Path | None,
+    known_hosts: Path | None,
+    from_start: bool,
+    is_plain: bool,
+    interval_s: float,
+    theme: str | None,
+    is_ascii: bool,
+) -> int:
+    """Follow servers until the user quits; 2 when none of them can ever be followed."""
+    session = Session(reference=chosen_reference(reference, reference_tok_s))
+    addresses = [parse_host(host) for host in hosts]
+    given = [
+        *((Role.BASELINE, parse_source(text, first_host=addresses[0])) for text in baseline),
+        *((Role.SPECULATIVE, parse_source(text, first_host=addresses[0])) for text in speculative),
+    ]
+    settings = SshSettings(
+        config_file=ssh_config,
+        port=port,
+        client_keys=tuple(identities),
+        jump_host=jump,
+        known_hosts=() if known_hosts is None else (known_hosts,),
+    )
+
+    async def run() -> int:
+        async with Hosts(settings) as open_hosts:
+            channels = (
+                await _named(session, given, open_hosts, from_start=from_start)
+                if given
+                else await _found(session, addresses, open_hosts, from_start=from_start)
+            )
+            feed = LiveFeed(session, channels, clock=time.time)
+            await show(feed, is_plain=is_plain, interval_s=interval_s, theme=theme, is_ascii=is_ascii)
+            for reason in feed.refusals:
+                click.echo(f"specmon: {reason}", err=True)
+            return 2 if len(feed.refusals) == len(channels) else 0
+
+    return asyncio.run(run())
+
+
+async def _named(
+    session: Session, given: Sequence[tuple[Role, SourceAddress]], hosts: Hosts, *, from_start: bool
+) -> list[Channel]:
+    """The logs that the user named. Their hosts are reached before there is a screen, so that a question about a
+    password or a refusal finds a plain terminal."""
+    remote = {address.place.host for _, address in given if isinstance(address.place, RemotePlace)}
+    await reach([hosts.at(host) for host in sorted(remote, key=str)])
+    channels = []
+    for number, (role, address) in enumerate(given, start=1):
+        place, key = address.place, f"{number}"
+        source = open_source(address, hosts, follow=True, from_start=from_start)
+        session.add(key, source.name, role=role, label=address.label)
+        conditions = ProcessConditions(hosts.at(place.host), place.path) if isinstance(place, RemotePlace) else None
+        channels.append(Channel(key, source, conditions))
+    return channels
+
+
+async def _found(
+    session: Session, addresses: Sequence[HostAddress], hosts: Hosts, *, from_start: bool
+) -> list[Channel]:
+    """The servers that run on the hosts."""
+    opened = [hosts.at(address) for address in addresses]
+    await reach(opened)
+    channels: list[Channel] = []
+    for host in opened:
+        found = await discover(host)
+        channels += discovered_channels(session, host, found, first=len(channels) + 1, from_start=from_start)
+    if not channels:
+        raise SourceRefused("there is no log to follow. Name the logs with --baseline PATH and --spec PATH.")
+    return channels
+
+
+async def reach(hosts: Sequence[SshHost]) -> None:
+    """Connect to all hosts at once; the first refusal ends the command."""
+    for host in hosts:
+        click.echo(f"connecting to {host.name} …", err=True)
+    await asyncio.gather(*(host.connect() for host in hosts))
+
+
+def discovered_channels(
+    session: Session,
+    host: SshHost,
+    found: Discovery,
+    *,
+    first: int = 1,
+    from_start: bool = False,
+    pace: Pace | None = None,
+) -> list[Channel]:
+    """A channel for each found server whose log can be followed; the others are told with the reason."""
+    if found.reason or not found.servers:
+        click.echo(f"specmon: {host.name}: {found.reason or 'no SGLang server process is running there'}", err=True)
+    channels: list[Channel] = []
+    for server in found.servers:
+        if server.log_path is None:
+            click.echo(f"specmon: {host.name}: server process {server.pid} is left out: {server.log_reason}", err=True)
+            continue
+        key = f"{first + len(channels)}"
+        backfill = None if from_start else BACKFILL_BYTES
+        source = RemoteFile(host, server.log_path, backfill_bytes=backfill, pace=pace)
+        session.add(key, source.name)
+        channels.append(Channel(key, source, ProcessConditions(host, server.log_path)))
+    return channels

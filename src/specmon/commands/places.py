@@ -1,0 +1,94 @@
+"""From the words of a command line to open sources, with one connection a host."""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+from specmon.errors import UnreadableInput
+from specmon.sources.address import HostAddress, LocalPlace, RemotePlace, SourceAddress
+from specmon.sources.cursor import NoFile
+from specmon.sources.events import Source
+from specmon.sources.follow import BACKFILL_BYTES
+from specmon.sources.local import LocalFile, expand_glob, look_at
+from specmon.sources.remote_file import RemoteFile
+from specmon.sources.ssh import SshHost, SshSettings
+from specmon.sources.ssh_login import Question
+from specmon.sources.stdin import StdinSource
+
+
+@dataclass(slots=True)
+class Hosts:
+    """The hosts of one command, each with the one connection that all its sources share."""
+
+    settings: SshSettings = field(default_factory=SshSettings)
+    _open: dict[HostAddress, SshHost] = field(default_factory=dict)
+
+    def at(self, address: HostAddress) -> SshHost:
+        """The host with an address."""
+        if address not in self._open:
+            self._open[address] = SshHost(address, self.settings, prompt=ask_on_terminal)
+        return self._open[address]
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: Any) -> None:
+        for host in self._open.values():
+            await host.close()
+
+
+async def ask_on_terminal(question: Question) -> str | None:
+    """Ask for a password or passphrase, before there is a screen; nobody is asked without a terminal."""
+    if not (sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()):
+        return None
+    ask = input if question.is_echoed else getpass.getpass
+    try:
+        return await asyncio.to_thread(ask, question.text)
+    except EOFError:
+        return None
+
+
+def open_source(address: SourceAddress, hosts: Hosts, *, follow: bool, from_start: bool = True) -> Source:
+    """The source at an address: followed for ever, or read to its end."""
+    backfill = None if from_start else BACKFILL_BYTES
+    match address.place:
+        case LocalPlace(path):
+            return LocalFile(path, follow=follow, backfill_bytes=backfill)
+        case RemotePlace(host, path):
+            return RemoteFile(hosts.at(host), path, follow=follow, backfill_bytes=backfill)
+        case _:
+            return StdinSource()
+
+
+def expanded(address: SourceAddress) -> Iterator[SourceAddress]:
+    """One address for each file that a pattern matches."""
+    place = address.place
+    if isinstance(place, LocalPlace) and place.is_glob:
+        for path in expand_glob(place.path):
+            yield SourceAddress(LocalPlace(path), address.label)
+    else:
+        yield address
+
+
+def local_folder(address: SourceAddress) -> Path | None:
+    """The local directory that an address names, None for everything else."""
+    place = address.place
+    return path if isinstance(place, LocalPlace) and (path := Path(place.path)).is_dir() else None
+
+
+def is_packed(path: str) -> bool:
+    """Whether a file is compressed, by its name."""
+    return Path(path).suffix.lower() in (".gz", ".bz2", ".xz")
+
+
+def readable_file(path: str) -> Path:
+    """A local file that is there and may be read; UnreadableInput otherwise."""
+    if isinstance(found := look_at(path), NoFile):
+        raise UnreadableInput(f"{path}: {found.reason}. Check the path.")
+    return Path(path)

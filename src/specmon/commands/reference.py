@@ -1,0 +1,30 @@
+"""Which reference a command line asks for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import platformdirs
+
+from specmon.errors import ConfigError
+from specmon.references.model import Reference
+from specmon.references.store import find, load, parse_short
+
+
+def reference_folders() -> tuple[Path, ...]:
+    """Where a reference is looked up by name: ./references when there is one, then the user's data folder."""
+    here = Path("references")
+    own = platformdirs.user_data_path("specmon") / "references"
+    return (here, own) if here.is_dir() else (own,)
+
+
+def chosen_reference(name: str | None, short: str | None) -> Reference | None:
+    """The reference of --reference or --reference-tok-s, None when neither is given."""
+    if name is not None and short is not None:
+        raise ConfigError("--reference and --reference-tok-s name two references: give one of them.")
+    if short is not None:
+        return parse_short(short)
+    if name is not None:
+        return load(find(name, reference_folders()), warn=lambda text: click.echo(f"specmon: {text}", err=True))
+    return None

@@ -1,0 +1,120 @@
+"""`specmon replay`: captured logs on the live screen."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from specmon.captures.reader import Capture, is_capture, open_capture
+from specmon.commands.places import Hosts, expanded, is_packed, local_folder, open_source, readable_file
+from specmon.commands.reference import chosen_reference
+from specmon.commands.show import has_screen, show
+from specmon.errors import ConfigError
+from specmon.feeds.replay import ReplayFeed, ReplayLog
+from specmon.feeds.timeline import timeline_of
+from specmon.formats.sglang import SglangDialect
+from specmon.monitor.session import Session
+from specmon.monitor.snapshot import Role
+from specmon.sources.address import LocalPlace, SourceAddress, parse_source
+from specmon.sources.events import Chunk
+
+
+class _Cast:
+    """The logs of a replay and how a session announces them."""
+
+    def __init__(self) -> None:
+        self.logs: list[ReplayLog] = []
+        self.servers: list[tuple[str, str, Role | None, str | None]] = []
+        self.captures: list[Capture] = []
+
+    def add(self, log: ReplayLog, source: str, role: Role | None, label: str | None) -> None:
+        self.logs.append(log)
+        self.servers.append((log.key, source, role, label))
+
+    @property
+    def next_key(self) -> str:
+        return str(len(self.logs) + 1)
+
+
+def replay(
+    *,
+    sources: Sequence[str],
+    baseline: Sequence[str],
+    speculative: Sequence[str],
+    reference: str | None,
+    reference_tok_s: str | None,
+    speed: float,
+    is_plain: bool,
+    interval_s: float,
+    theme: str | None,
+    is_ascii: bool,
+) -> int:
+    """Play logs until the user quits; as plain lines until they end."""
+    chosen = chosen_reference(reference, reference_tok_s)
+    given = [
+        *((None, parse_source(text)) for text in sources),
+        *((Role.BASELINE, parse_source(text)) for text in baseline),
+        *((Role.SPECULATIVE, parse_source(text)) for text in speculative),
+    ]
+    if not given:
+        raise ConfigError("replay needs a log: name a file, a capture directory or - for stdin, or try `specmon demo`.")
+
+    async def run() -> None:
+        with ExitStack() as stack:
+            cast = _Cast()
+            async with Hosts() as hosts:
+                for role, address in given:
+                    for single in expanded(address):
+                        await _join(cast, single, role, hosts, stack)
+
+            def new_session() -> Session:
+                session = Session(reference=chosen, mode="replay")
+                for key, source, declared, label in cast.servers:
+                    session.add(key, source, role=declared, label=label)
+                return session
+
+            feed = ReplayFeed(
+                new_session,
+                cast.logs,
+                speed=speed,
+                clock=time.monotonic,
+                stays=not is_plain and has_screen(),
+                starts_at=min((capture.starts_at for capture in cast.captures), default=None),
+                told=cast.captures[0].note_at if len(cast.captures) == 1 else lambda _: "",
+            )
+            await show(feed, is_plain=is_plain, interval_s=interval_s, theme=theme, is_ascii=is_ascii)
+
+    asyncio.run(run())
+    return 0
+
+
+async def _join(cast: _Cast, address: SourceAddress, role: Role | None, hosts: Hosts, stack: ExitStack) -> None:
+    if (folder := local_folder(address)) is not None and is_capture(folder):
+        capture = open_capture(folder)
+        cast.captures.append(capture)
+        for log in capture.logs:
+            timeline = timeline_of(log.path, SglangDialect().open(), log.arrivals)
+            declared = role or (Role(log.server.role) if log.server.role != "unknown" else None)
+            source = f"{log.server.host}:{log.server.source}" if log.server.host else log.path.name
+            cast.add(ReplayLog(cast.next_key, log.path, timeline, log.lives), source, declared, None)
+        return
+    path = await _as_file(address, hosts, stack)
+    timeline = timeline_of(path, SglangDialect().open())
+    cast.add(ReplayLog(cast.next_key, path, timeline), address.name, role, address.label)
+
+
+async def _as_file(address: SourceAddress, hosts: Hosts, stack: ExitStack) -> Path:
+    """The log as a plain file on this machine: itself, or a copy of what is piped in, packed or far away."""
+    if isinstance(address.place, LocalPlace) and not is_packed(address.place.path):
+        return readable_file(address.place.path)
+    source = open_source(address, hosts, follow=False)
+    copy = stack.enter_context(tempfile.NamedTemporaryFile(prefix="specmon-replay-"))  # noqa: SIM115 (the stack closes it)
+    async for event in source.events():
+        if isinstance(event, Chunk):
+            copy.write(event.data)
+    copy.flush()
+    return Path(copy.name)

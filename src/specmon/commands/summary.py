@@ -1,0 +1,114 @@
+"""`specmon summary`: what logs come to, without a screen."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from specmon.captures.reader import CapturedLog, is_capture, open_capture
+from specmon.commands.places import Hosts, expanded, local_folder, open_source
+from specmon.commands.reference import chosen_reference
+from specmon.errors import ConfigError, SpecmonError
+from specmon.monitor.session import Session
+from specmon.monitor.snapshot import Role
+from specmon.sources.address import SourceAddress, parse_source
+from specmon.sources.events import Refused, Source
+from specmon.sources.local import LocalFile
+
+
+def summary(
+    *,
+    sources: Sequence[str],
+    baseline: Sequence[str],
+    speculative: Sequence[str],
+    reference: str | None,
+    reference_tok_s: str | None,
+    form: Literal["text", "json"],
+) -> int:
+    """Print what the logs come to; 0, or 2 when one of them could not be read."""
+    given = [
+        *((None, parse_source(text)) for text in sources),
+        *((Role.BASELINE, parse_source(text)) for text in baseline),
+        *((Role.SPECULATIVE, parse_source(text)) for text in speculative),
+    ]
+    if not given:
+        raise ConfigError("summary needs a log: name a file, a capture directory, HOST:PATH or - for stdin.")
+    session = Session(reference=chosen_reference(reference, reference_tok_s))
+    unread = asyncio.run(_read_all(session, given))
+    session.finish()
+    for reason in unread:
+        click.echo(f"specmon: {reason}", err=True)
+    if form == "json":
+        from specmon.reports.document import to_json
+
+        click.echo(to_json(session))
+    else:
+        from rich.console import Console
+
+        from specmon.reports.text import to_text
+
+        to_text(session, Console())
+    return 2 if unread else 0
+
+
+async def _read_all(session: Session, given: Sequence[tuple[Role | None, SourceAddress]]) -> list[str]:
+    """Feed every source to its end, one after the other; what could not be read comes back as sentences."""
+    unread: list[str] = []
+    async with Hosts() as hosts:
+        for role, address in given:
+            try:
+                singles = list(expanded(address))
+            except SpecmonError as error:
+                unread.append(_give_up(session, address, role, error))
+                continue
+            for single in singles:
+                try:
+                    await _read(session, single, role, hosts)
+                except SpecmonError as error:
+                    unread.append(_give_up(session, single, role, error))
+    return unread
+
+
+async def _read(session: Session, address: SourceAddress, role: Role | None, hosts: Hosts) -> None:
+    if (folder := local_folder(address)) is not None and is_capture(folder):
+        for log in open_capture(folder).logs:
+            await _read_captured(session, folder, log, role)
+        return
+    key = _next_key(session)
+    session.add(key, address.name, role=role, label=address.label)
+    await _feed(session, key, open_source(address, hosts, follow=False))
+
+
+async def _read_captured(session: Session, folder: Path, log: CapturedLog, role: Role | None) -> None:
+    key = _next_key(session)
+    declared = role or (None if log.server.role == "unknown" else Role(log.server.role))
+    session.add(key, str(folder / log.path.name), role=declared)
+    await _feed(session, key, LocalFile(str(log.path)))
+    if log.lives:
+        session.attach_fingerprint(key, log.lives[-1].fingerprint)
+
+
+async def _feed(session: Session, key: str, source: Source) -> None:
+    async for event in source.events():
+        session.feed(key, event)
+        if isinstance(event, Refused):
+            raise ConfigError(event.reason)
+    session.finish(key)
+
+
+def _give_up(session: Session, address: SourceAddress, role: Role | None, error: SpecmonError) -> str:
+    """A source that failed before or while it was read stays in the result, with the reason."""
+    known = [server for server in session.servers if server.source == address.name]
+    if not known:
+        session.add(_next_key(session), address.name, role=role, label=address.label)
+        known = [session.servers[-1]]
+    session.mark_unreadable(known[-1].key, address.name, str(error))
+    return str(error)
+
+
+def _next_key(session: Session) -> str:
+    return str(len(session.servers) + 1)

@@ -1,0 +1,1 @@
+"""What fills a session: live sources, or captured logs played by their clock."""

@@ -1,0 +1,115 @@
+"""Live sources, each in a task of its own, filling one session."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from specmon.errors import SpecmonError
+from specmon.monitor.session import Session
+from specmon.monitor.snapshot import Snapshot
+from specmon.references.fingerprint import Fingerprint
+from specmon.sources.events import Refused, Source
+
+# A new process is in the list before it writes its first line, but its children, which hold part of the
+# environment, come seconds later: look at once, and again when they are there.
+LOOKS_AFTER_LAUNCH_S = (0.0, 3.0, 15.0)
+
+_OVER_POLL_S = 0.1
+_LAST_BYTES_S = 1.0  # what has been written last is still on its way
+
+
+class Conditions(Protocol):
+    """Asks a server's machine under which conditions the process runs that writes a log."""
+
+    async def read(self) -> Fingerprint | None:
+        """The conditions now; None when no process writes there. Raises SpecmonError when nobody can tell."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """One server: its key in the session, its log, its conditions."""
+
+    key: str
+    source: Source
+    conditions: Conditions | None = None
+
+
+class LiveFeed:
+    """Runs every channel until it ends; none of them can stop another."""
+
+    def __init__(
+        self,
+        session: Session,
+        channels: Sequence[Channel],
+        *,
+        clock: Callable[[], float],
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        told: Callable[[], str] = lambda: "",
+        is_over: Callable[[], bool] | None = None,
+    ) -> None:
+        self._session = session
+        self._channels = tuple(channels)
+        self._clock = clock
+        self._sleep = sleep
+        self._told = told
+        self._is_over = is_over
+        self.refusals: list[str] = []  # one sentence a channel that will not open
+
+    @property
+    def controls(self) -> None:
+        """A live session cannot be steered."""
+        return None
+
+    async def run(self) -> None:
+        """Until every source has ended, or the session is over."""
+        async with asyncio.TaskGroup() as tasks:
+            pumps = [tasks.create_task(self._pump(channel)) for channel in self._channels]
+            if self._is_over is not None:
+                tasks.create_task(self._stop_when(self._is_over, pumps))
+
+    def snapshot(self) -> Snapshot:
+        """The session now."""
+        return self._session.snapshot(self._clock(), demo_note=self._told())
+
+    async def _stop_when(self, is_over: Callable[[], bool], pumps: Sequence[asyncio.Task[None]]) -> None:
+        while not is_over() and not all(pump.done() for pump in pumps):
+            await self._sleep(_OVER_POLL_S)
+        await self._sleep(_LAST_BYTES_S)
+        for pump in pumps:
+            pump.cancel()
+        self._session.finish()
+
+    async def _pump(self, channel: Channel) -> None:
+        server = self._session.server(channel.key)
+        lives = -1
+        looking: asyncio.Task[None] | None = None
+        try:
+            async for event in channel.source.events():
+                self._session.feed(channel.key, event)
+                if isinstance(event, Refused):
+                    self.refusals.append(event.reason)
+                if len(server.lives) != lives:
+                    lives = len(server.lives)
+                    if looking is not None:
+                        looking.cancel()
+                    looking = asyncio.create_task(self._look(channel))
+            self._session.finish(channel.key)
+        finally:
+            if looking is not None:
+                looking.cancel()
+
+    async def _look(self, channel: Channel) -> None:
+        if channel.conditions is None:
+            return
+        for delay_s in LOOKS_AFTER_LAUNCH_S:
+            await self._sleep(delay_s)
+            try:
+                found = await channel.conditions.read()
+            except SpecmonError:
+                continue  # the log is followed all the same; the next look may succeed
+            if found is not None:
+                self._session.attach_fingerprint(channel.key, found)

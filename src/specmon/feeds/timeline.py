@@ -1,0 +1,104 @@
+"""When the bytes of a captured log were written, read off the log itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from specmon.captures.reader import Arrivals
+from specmon.events import Block
+from specmon.formats import Parser
+from specmon.sources.framing import Framed, LineFramer
+
+CHUNK_BYTES = 1 << 20
+
+
+@dataclass(slots=True)
+class _Stamps:
+    """Stamped lines in file order: offset of the line, its time, whether it is a decode sample."""
+
+    offsets: list[int] = field(default_factory=list)
+    at: list[float] = field(default_factory=list)
+    samples: list[int] = field(default_factory=list)  # offsets
+
+    def add(self, block: Block) -> None:
+        lines = [
+            *zip(block.decode.offset, block.decode.at, strict=True),
+            *zip(block.prefill.offset, block.prefill.at, strict=True),
+            *((event.offset, event.at) for event in block.events if event.at is not None),
+        ]
+        for offset, at in sorted(lines):
+            if at == at:  # a stamp that the line lacks is NaN
+                self.offsets.append(offset)
+                # Clocks step back (a restart in another zone, two ranks): replay never does.
+                self.at.append(max(at, self.at[-1]) if self.at else at)
+        self.samples.extend(block.decode.offset)
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """The moments of one log."""
+
+    arrivals: Arrivals
+    samples: tuple[float, ...]  # moments of the decode samples, ascending
+
+
+def read_chunks(path: Path) -> Iterator[tuple[int, bytes]]:
+    """The bytes of a file with their offsets, in pieces."""
+    with path.open("rb") as file:
+        offset = 0
+        while data := file.read(CHUNK_BYTES):
+            yield offset, data
+            offset += len(data)
+
+
+def timeline_of(path: Path, parser: Parser, arrivals: Arrivals | None = None) -> Timeline:
+    """Read a log through and say when what was written.
+
+    Stamps of whole seconds hold several lines; these are spread evenly over their second, so that a replay
+    does not jump. With `arrivals` (a capture) the file's own stamps are not needed and not used. A log
+    without any stamp is there from the beginning.
+    """
+    stamps = _Stamps()
+    size = 0
+    for block in _blocks(read_chunks(path), parser):
+        stamps.add(block)
+        size = block.end
+    size = max(size, path.stat().st_size)
+    if arrivals is None:
+        arrivals = _arrivals(stamps, size)
+    return Timeline(arrivals, tuple(arrivals.moment_of(offset) for offset in stamps.samples))
+
+
+def _blocks(chunks: Iterable[tuple[int, bytes]], parser: Parser) -> Iterator[Block]:
+    framer = LineFramer()
+    for offset, data in chunks:
+        if (framed := framer.feed(data, offset)) is not None:
+            yield _parsed(framed, parser)
+    if (framed := framer.finish()) is not None:
+        yield _parsed(framed, parser)
+
+
+def _parsed(framed: Framed, parser: Parser) -> Block:
+    return parser.feed(framed.data, framed.offset)
+
+
+def _arrivals(stamps: _Stamps, size: int) -> Arrivals:
+    if not stamps.at:
+        return Arrivals((size,), (float("-inf"),))
+    # A stretch ends where the next stamped line begins: what has no stamp came with the line before it.
+    ends = (*stamps.offsets[1:], size)
+    return Arrivals(ends, tuple(_spread(stamps.at)))
+
+
+def _spread(at: list[float]) -> Iterator[float]:
+    """Move the lines of one whole second apart, without leaving it."""
+    first = 0
+    while first < len(at):
+        last = first
+        while last < len(at) and at[last] == at[first]:
+            last += 1
+        share = 1 / (last - first) if at[first].is_integer() else 0.0
+        yield from (at[first] + share * index for index in range(last - first))
+        first = last
