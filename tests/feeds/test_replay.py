@@ -14,7 +14,6 @@ import pytest
 from specmon.captures.reader import Arrivals
 from specmon.feeds.replay import LONGEST_SILENCE_S, ReplayFeed, ReplayLog
 from specmon.feeds.timeline import Timeline, timeline_of
-from specmon.formats.sglang import SglangDialect
 from specmon.monitor.session import Session
 
 FIRST = datetime(2026, 2, 26, 16, 40, tzinfo=UTC).timestamp()
@@ -34,7 +33,7 @@ def write(path: Path, seconds: list[float]) -> Path:
 
 
 def timeline(path: Path, arrivals: Arrivals | None = None) -> Timeline:
-    return timeline_of(path, SglangDialect().open(), arrivals)
+    return timeline_of(path, arrivals)
 
 
 class Hand:

@@ -120,8 +120,12 @@ def discovered_channels(
     first: int = 1,
     from_start: bool = False,
     pace: Pace | None = None,
+    host_name: str | None = None,
 ) -> list[Channel]:
-    """A channel for each found server whose log can be followed; the others are told with the reason."""
+    """A channel for each found server whose log can be followed; the others are told with the reason.
+
+    With `host_name` the servers are called by that name instead of the one they listen on.
+    """
     if found.reason or not found.servers:
         click.echo(f"specmon: {host.name}: {found.reason or 'no SGLang server process is running there'}", err=True)
     channels: list[Channel] = []
@@ -132,6 +136,6 @@ def discovered_channels(
         key = f"{first + len(channels)}"
         backfill = None if from_start else BACKFILL_BYTES
         source = RemoteFile(host, server.log_path, backfill_bytes=backfill, pace=pace)
-        session.add(key, source.name)
+        session.add(key, source.name, label=None if host_name is None else f"{host_name}:{server.port}")
         channels.append(Channel(key, source, ProcessConditions(host, server.log_path)))
     return channels

@@ -20,6 +20,7 @@ from specmon.sources.follow import Pace
 
 _FASTEST = 60.0  # the follower looks every 50 ms: faster than this the story is over before it is told
 
+_HOST = "gpu01"  # as the story has it; the connection goes to the loopback
 _OVER = "The story is over. Restore the variables, then judge: q quits."
 
 
@@ -38,7 +39,7 @@ def demo(*, speed: float, is_plain: bool, interval_s: float, theme: str | None, 
         async with demo_server(world) as server, server.host() as host:
             found = await discover(host)
             pace = Pace(clock=world.time)
-            channels = discovered_channels(session, host, found, from_start=True, pace=pace)
+            channels = discovered_channels(session, host, found, from_start=True, pace=pace, host_name=_HOST)
             feed = LiveFeed(
                 session,
                 channels,

@@ -16,7 +16,6 @@ from specmon.commands.show import has_screen, show
 from specmon.errors import ConfigError
 from specmon.feeds.replay import ReplayFeed, ReplayLog
 from specmon.feeds.timeline import timeline_of
-from specmon.formats.sglang import SglangDialect
 from specmon.monitor.session import Session
 from specmon.monitor.snapshot import Role
 from specmon.sources.address import LocalPlace, SourceAddress, parse_source
@@ -97,13 +96,13 @@ async def _join(cast: _Cast, address: SourceAddress, role: Role | None, hosts: H
         capture = open_capture(folder)
         cast.captures.append(capture)
         for log in capture.logs:
-            timeline = timeline_of(log.path, SglangDialect().open(), log.arrivals)
+            timeline = timeline_of(log.path, log.arrivals)
             declared = role or (Role(log.server.role) if log.server.role != "unknown" else None)
             source = f"{log.server.host}:{log.server.source}" if log.server.host else log.path.name
             cast.add(ReplayLog(cast.next_key, log.path, timeline, log.lives), source, declared, None)
         return
     path = await _as_file(address, hosts, stack)
-    timeline = timeline_of(path, SglangDialect().open())
+    timeline = timeline_of(path)
     cast.add(ReplayLog(cast.next_key, path, timeline), address.name, role, address.label)
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from specmon.captures.reader import Arrivals
 from specmon.events import Block
-from specmon.formats import Parser
+from specmon.formats import Dialect, Parser
+from specmon.formats.sglang import SglangDialect
 from specmon.sources.framing import Framed, LineFramer
 
 CHUNK_BYTES = 1 << 20
@@ -53,7 +54,9 @@ def read_chunks(path: Path) -> Iterator[tuple[int, bytes]]:
             offset += len(data)
 
 
-def timeline_of(path: Path, parser: Parser, arrivals: Arrivals | None = None) -> Timeline:
+def timeline_of(
+    path: Path, arrivals: Arrivals | None = None, *, dialect: Callable[[], Dialect] = SglangDialect
+) -> Timeline:
     """Read a log through and say when what was written.
 
     Stamps of whole seconds hold several lines; these are spread evenly over their second, so that a replay
@@ -62,7 +65,7 @@ def timeline_of(path: Path, parser: Parser, arrivals: Arrivals | None = None) ->
     """
     stamps = _Stamps()
     size = 0
-    for block in _blocks(read_chunks(path), parser):
+    for block in _blocks(read_chunks(path), dialect().open()):
         stamps.add(block)
         size = block.end
     size = max(size, path.stat().st_size)
