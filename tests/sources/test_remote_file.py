@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -25,6 +28,17 @@ def numbered(first: int, count: int) -> bytes:
 def add(path: Path, data: bytes) -> None:
     with path.open("ab") as file:
         file.write(data)
+
+
+def kill_readers(log: Path) -> int:
+    """Kill every process that has the log as its stdin: on the far side that is the tail alone."""
+    killed = 0
+    for link in Path("/proc").glob("[0-9]*/fd/0"):
+        with contextlib.suppress(OSError):
+            if link.readlink() == log:
+                os.kill(int(link.parts[2]), signal.SIGKILL)
+                killed += 1
+    return killed
 
 
 async def test_reads_to_the_end_and_stops(sshd: Sshd, tmp_path: Path) -> None:
@@ -130,6 +144,18 @@ async def test_log_that_appears_later_is_read_from_its_first_byte(sshd: Sshd, tm
         await heard.until(lambda heard: len(heard.data) >= len(numbered(0, 10)))
     assert heard.data == numbered(0, 10)
     assert heard.of(Waiting)[0].reason == f"127.0.0.1:{log}: no such file"
+
+
+async def test_tail_that_dies_on_the_far_side_is_started_again(sshd: Sshd, tmp_path: Path) -> None:
+    log = tmp_path / "a.log"
+    log.write_bytes(numbered(0, 10))
+    async with SshHost("127.0.0.1", sshd.settings) as host, Listening(RemoteFile(host, str(log)).events()) as heard:
+        await heard.until(lambda heard: bool(heard.of(CaughtUp)))
+        assert kill_readers(log) == 1
+        add(log, numbered(10, 10))
+        await heard.until(lambda heard: len(heard.data) >= len(numbered(0, 20)))
+    assert heard.data == numbered(0, 20)
+    assert heard.of(Waiting)[0].reason == "127.0.0.1: the remote tail ended"
 
 
 async def test_directory_is_refused(sshd: Sshd, tmp_path: Path) -> None:

@@ -38,15 +38,16 @@ _LOOK = (
 # stdout: the file's bytes. stderr: one line a look: "look|OPEN FILE|PATH|HEAD" when anything changed, else "same".
 # The tail reads the descriptor, so a rename never makes it jump to another file unseen. GNU tail polls a descriptor
 # once a second; every 20 ms costs it 0.1 % of a core. `cat` ends when the channel closes, also with tails that do not
-# notice a closed output by themselves, and takes the tail with it.
+# notice a closed output by themselves, and takes the tail with it. When the tail dies, the looks end too: sshd tells of
+# the end of one stream only when both have ended.
 _TAIL = (
     _STAT + _HEAD + 'exec 3<"$1" || exit 66; p=$3; l=; '
     'k() { a=$(s /dev/fd/3); b=$(s "$p"); if [ "$a,$b" = "$l" ]; then echo same; '
     'else l="$a,$b"; echo "look|$a|$b|"$(h "$p"); fi; }; '
     'k >&2; f=; case $(tail --version 2>/dev/null) in *GNU*) f="-s 0.02";; esac; '
     'tail -c "+$2" -f $f <&3 2>/dev/null & t=$! ; '
-    '( while sleep "$4"; do k || exit; done ) >&2 & w=$! ; '
-    "exec >/dev/null; cat; kill $t $w 2>/dev/null; exit 0"
+    '( while sleep "$4"; do kill -0 $t && k || exit; done ) >&2 & w=$! ; '
+    "exec >/dev/null 2>&1; cat; kill $t $w 2>/dev/null; exit 0"
 )
 
 # One line a fact, bytes in hexadecimal, so that no content can pass for another line.
