@@ -66,6 +66,7 @@ class LivingFeed:
         self._picture = picture
         self._every_s = every_s
         self._origin = time.monotonic()
+        self._lines = {line.role.value: line for line in picture.log}
 
     @property
     def controls(self) -> None:
@@ -94,7 +95,7 @@ class LivingFeed:
             sides[name] = replace(
                 view, points=(*view.points, point), level=level, samples=view.samples + 1, clean=view.clean + 1
             )
-            log.append(replace(log[-1 if name == "speculative" else -2], at=now))
+            log.append(replace(self._lines[name], at=now))
         self._picture = replace(
             picture, **sides, log=tuple(log[-2000:]), log_revision=picture.log_revision + 2, version=picture.version + 1
         )

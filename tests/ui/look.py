@@ -16,13 +16,13 @@ from .feeds import Controls, LivingFeed, StillFeed
 from .pictures import PICTURES
 
 
-async def _export(app: SpecmonApp, size: tuple[int, int], path: Path, press: list[str]) -> None:
+async def _export(app: SpecmonApp, size: tuple[int, int], press: list[str]) -> str:
     async with app.run_test(size=size, notifications=True) as pilot:
         await pilot.pause()
         await pilot.press(*press)
         await pilot.pause()
         await pilot.pause()
-        path.write_text(app.export_screenshot(), encoding="utf-8")
+        return app.export_screenshot()
 
 
 def main() -> None:
@@ -43,7 +43,8 @@ def main() -> None:
     app = SpecmonApp(feed, theme=options.theme, ascii_only=options.ascii)
     if options.svg:
         width, height = map(int, options.size.split("x"))
-        asyncio.run(_export(app, (width, height), options.svg, options.press.split()))
+        svg = asyncio.run(_export(app, (width, height), options.press.split()))
+        options.svg.write_text(svg, encoding="utf-8")
         return
     if options.seconds:
         app.set_timer(options.seconds, app.exit)

@@ -228,8 +228,8 @@ def healthy() -> Snapshot:
         story.baseline,
         run_index=1,
         level=replace(
-            story.baseline.level, decode_tok_s=88.8, decode_tok_s_ci95=(88.5, 89.1), delivered_tok_s=83.1, cycle_ms=11.3,
-            p5_tok_s=87.4, p95_tok_s=90.2,
+            story.baseline.level, decode_tok_s=88.8, decode_tok_s_ci95=(88.5, 89.1), delivered_tok_s=83.1,
+            cycle_ms=11.3, p5_tok_s=87.4, p95_tok_s=90.2,
         ),
         points=series(290, 0.45, lambda at: 88.8, noise=0.5),
         marks=(),

@@ -127,12 +127,4 @@ def ticks(low: float, high: float, rows: int) -> dict[int, float]:
 
 def label(value: float) -> str:
     """A tick label without needless zeros."""
-    if abs(value) >= 10000:
-        return f"{value / 1000:g}k"
-    return (
-        f"{value:.0f}"
-        if value == int(value)
-        else f"{value:.1f}"
-        if abs(value * 10 - round(value * 10)) < 1e-6
-        else f"{value:.2f}"
-    )
+    return f"{value / 1000:g}k" if abs(value) >= 10000 else f"{round(value, 6):g}"

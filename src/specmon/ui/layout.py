@@ -62,12 +62,16 @@ class _Band:
 
 
 def _grant(rows: int, bands: Sequence[_Band]) -> dict[str, int]:
-    """Rows for each band: first the least of each in order, then what it wants, then the most it can use."""
+    """Rows for each band: first the least of each in order, then what it wants, then the most it can use.
+
+    The first band that finds no room ends it: a less important one never stands where a better one had to go.
+    """
     granted: dict[str, int] = {}
     for band in bands:
-        if band.least <= rows:
-            granted[band.name] = band.least
-            rows -= band.least
+        if band.least > rows:
+            break
+        granted[band.name] = band.least
+        rows -= band.least
     for limit in ("wanted", "most"):
         for band in bands:
             if band.name in granted and rows > 0:
@@ -124,7 +128,7 @@ def _top(stack: _Stack, verdict: int, note: int, header: int = 1) -> None:
 def _narrow(width: int, height: int, focus: Focus, has_playback: bool, has_note: bool) -> Plan:
     lower = "log" if focus is Focus.LOG else "differences" if focus is Focus.DIFFERENCES else "events"
     bands = [
-        _Band("verdict", 4 if height >= 12 else 3, 4, 5),
+        _Band("verdict", 4 if height >= 12 else 3, 4, 4),
         _Band("figures", 2, 2, 2),
         _Band("header", 1, 1, 1),
         _Band("footer", 1, 1, 1),
@@ -132,11 +136,12 @@ def _narrow(width: int, height: int, focus: Focus, has_playback: bool, has_note:
         _Band("comparison", 2, 2, 2),
         *([_Band("note", 1, 1, 1)] if has_note else []),
         *([_Band(lower, 4, _FAR, _FAR)] if focus is not Focus.OVERVIEW else []),
-        _Band("charts", 10, 14, 20),
         _Band("phases", 1, 1, 1),
         _Band("samples", 1, 1, 1),
         _Band("load", 1, 1, 1),
-        *([_Band("events", 3, 5, _FAR)] if focus is Focus.OVERVIEW else []),
+        # The sparkline in the row of each side is its chart; larger ones come when all else has its place.
+        *([_Band("events", 3, 5, 12)] if focus is Focus.OVERVIEW else []),
+        _Band("charts", 10, 16, _FAR),
     ]
     rows = _grant(height, bands)
     stack = _Stack(width)
@@ -165,7 +170,7 @@ def _two_columns(width: int, height: int, focus: Focus, has_playback: bool, has_
     is_wide = width >= WIDE
     is_overview = focus is Focus.OVERVIEW
     bands = [
-        _Band("verdict", 2, 2, 2),
+        _Band("verdict", 2, 2, 3),
         _Band("figures", 4, 4, 4),
         _Band("header", 1, 1, 1),
         _Band("footer", 1, 1, 1),
@@ -176,14 +181,14 @@ def _two_columns(width: int, height: int, focus: Focus, has_playback: bool, has_
         bands += [
             _Band("comparison", 4, 8, 8),
             _Band("tall", 1, 1, 1),
-            _Band("chart", 5, 10, 16),
+            _Band("chart", 4, 10, 16),
             _Band("events", 4, 6, 10),
             _Band("log", 5, 7, _FAR),
         ]
     elif is_overview:
         bands += [
             _Band("comparison", 2, 2, 2),
-            _Band("chart", 4, 6, 10),
+            _Band("chart", 3, 6, 10),
             _Band("phases", 1, 1, 1),
             _Band("samples", 1, 1, 1),
             _Band("load", 1, 1, 1),

@@ -17,7 +17,7 @@ _ELLIPSIS = "…"
 _UNITS = frozenset({"s", "ms", "min", "h", "d", "%", "tok/s", "×"})
 # C0 and C1 controls, line separators, zero-width and direction marks: none of them may reach a terminal.
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
-_IN_NUMBER = re.compile(r"[\w.,×%−+-]")
+_IN_NUMBER = re.compile(r"[\w.,:×%−+-]")
 
 
 def _show_control(match: re.Match[str]) -> str:
@@ -70,8 +70,8 @@ def cut_fields(text: str, width: int) -> str:
         kept = [0, *sorted(places)]
         short = fields[0]
         for before, place in pairwise(kept):
-            short += (", " if place == before + 1 else ", … ") + fields[place]
-        short += "" if kept[-1] == len(fields) - 1 else ", …"
+            short += (", " if place == before + 1 else " … ") + fields[place]
+        short += "" if kept[-1] == len(fields) - 1 else " …"
         if cell_len(short) <= width:
             return short
         places.pop()

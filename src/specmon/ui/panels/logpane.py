@@ -107,7 +107,7 @@ class LogPane(ScrollView, can_focus=True, inherit_bindings=False):
     def render_line(self, y: int) -> Strip:
         """One visible row."""
         index = self.scroll_offset.y + y
-        width = self.size.width
+        width = self.scrollable_content_region.width
         if not 0 <= index < len(self._lines):
             text = " no lines yet" if y == 0 and not self._lines else ""
             return Strip([Segment(text, self._style("stats"))]).adjust_cell_length(width, self.rich_style)
@@ -132,7 +132,7 @@ class LogPane(ScrollView, can_focus=True, inherit_bindings=False):
             Segment(f"{figures.clock(line.at) if line.at is not None else ' ' * 8} ", self._style("time")),
             Segment(f"{sign} ", self._style("unparsed" if line.is_unparsed else "reason")),
         ]
-        room = width - sum(segment.cell_length for segment in head) - 1
+        room = width - sum(segment.cell_length for segment in head)
         reason = _reason(line)
         if reason and room - len(reason) < 24:
             reason = ""
