@@ -1,0 +1,66 @@
+"""Order statistics."""
+
+from __future__ import annotations
+
+import math
+import statistics
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from specmon.analysis.median import RunningMedian
+from specmon.analysis.spread import deviation_of, interval_of_median, median_of, quantile_of
+
+_NUMBERS = st.lists(st.floats(0.1, 1e6), min_size=1, max_size=60)
+
+
+@given(_NUMBERS)
+def test_running_median_is_the_median_at_every_step(values: list[float]) -> None:
+    running = RunningMedian()
+    for count, value in enumerate(values, start=1):
+        running.add(value)
+        assert running.value == pytest.approx(statistics.median(values[:count]))
+    assert len(running) == len(values)
+
+
+@given(_NUMBERS)
+def test_median_and_deviation_agree_with_the_library(values: list[float]) -> None:
+    middle = statistics.median(values)
+    assert median_of(sorted(values)) == pytest.approx(middle)
+    assert deviation_of(sorted(values)) == pytest.approx(statistics.median(abs(value - middle) for value in values))
+
+
+def test_nothing_has_no_median() -> None:
+    assert median_of([]) is None
+    assert deviation_of([]) is None
+    assert quantile_of([], 0.5) is None
+    assert RunningMedian().value is None
+
+
+@pytest.mark.parametrize("count", range(1, 6))
+def test_interval_is_unknown_below_six(count: int) -> None:
+    assert interval_of_median(list(map(float, range(count)))) is None
+
+
+@pytest.mark.parametrize(("count", "rank"), [(6, 1), (8, 1), (9, 2), (15, 4), (100, 40), (1000, 469)])
+def test_interval_takes_the_known_ranks(count: int, rank: int) -> None:
+    values = list(map(float, range(1, count + 1)))
+    assert interval_of_median(values) == (rank, count + 1 - rank)
+
+
+@given(st.integers(6, 1000))
+def test_interval_is_the_narrowest_that_covers(count: int) -> None:
+    found = interval_of_median(list(map(float, range(1, count + 1))))
+    assert found is not None
+    rank = round(found[0])
+
+    def missed(k: int) -> float:
+        return 2 * sum(math.comb(count, heads) for heads in range(k)) / 2**count
+
+    assert missed(rank) <= 0.05 < missed(rank + 1)
+
+
+def test_quantile_lies_between_neighbours() -> None:
+    assert quantile_of([0.0, 10.0], 0.05) == pytest.approx(0.5)
+    assert quantile_of([1.0, 2.0, 3.0], 1.0) == 3.0
