@@ -136,16 +136,19 @@ class RankLevel:
         """Rule 6 on a sample that passed the others; verdicts that change with it go to `changed`."""
         middle = self._median.value
         if middle is not None and len(self.clean) >= OUTLIER_NEEDS and sample.cycle_ms > OUTLIER_FACTOR * middle:
-            self._streak.append(sample)
-            self.outliers += 1
-            if len(self._streak) < MOVED_AFTER:
-                return Rule.CYCLE_OUTLIER
-            return self._move(sample, changed)
-        self._streak.clear()
+            return self._set_aside(sample, changed)
         self._take(sample)
-        if len(self.clean) == OUTLIER_NEEDS:
-            return self._judge_again(sample, changed)
+        # The fifth sample may be the first to show that it does not belong to the other four.
+        if len(self.clean) == OUTLIER_NEEDS and self._judge_again(sample, changed) is Rule.CYCLE_OUTLIER:
+            return self._set_aside(sample, changed)
+        self._streak.clear()
         return Rule.CLEAN
+
+    def _set_aside(self, sample: Sample, changed: list[Judgement]) -> Rule:
+        """Note an outlier; the last of five in a row moves the level."""
+        self._streak.append(sample)
+        self.outliers += 1
+        return Rule.CYCLE_OUTLIER if len(self._streak) < MOVED_AFTER else self._move(sample, changed)
 
     def _take(self, sample: Sample) -> None:
         self.clean.append(sample)
@@ -153,7 +156,7 @@ class RankLevel:
             self._median.add(sample.cycle_ms)
 
     def _judge_again(self, newest: Sample, changed: list[Judgement]) -> Rule:
-        """With a fifth sample there is a median to judge the earlier ones by."""
+        """With a fifth sample there is a median to judge all five by; the verdict on the newest is returned."""
         middle = self._median.value
         verdict = Rule.CLEAN
         if middle is None:
@@ -162,10 +165,10 @@ class RankLevel:
             if not self.clean.cycle_ms[position] > OUTLIER_FACTOR * middle:
                 continue
             index = self.clean.index[position]
-            self.outliers += 1
             if index == newest.index:
                 verdict = Rule.CYCLE_OUTLIER
             else:
+                self.outliers += 1
                 changed.append(Judgement(index, Rule.CYCLE_OUTLIER))
             self.clean.drop(position)
         self._median = RunningMedian(value for value in self.clean.cycle_ms if value == value)
@@ -182,6 +185,9 @@ class RankLevel:
         for sample in streak:
             self._take(sample)
         verdict = self._judge_again(newest, changed)
+        if verdict is Rule.CYCLE_OUTLIER:
+            self._streak.append(newest)
+            self.outliers += 1
         left_out = {judgement.index for judgement in changed}
         changed.extend(
             Judgement(sample.index, Rule.CLEAN)

@@ -53,7 +53,7 @@ class ServerMonitor:
         self._base = 0  # position of the present file's first byte
         self._end = 0  # position after the last byte
         self._log = log
-        self._is_backlog = False  # what comes now was written before we looked
+        self._backlog_end = 0  # offset up to which the file was written before we looked
         self._arrivals: deque[float] = deque(maxlen=20)
         self._unparsed_at: deque[int] = deque(maxlen=_HELD_UNPARSED)
 
@@ -67,14 +67,14 @@ class ServerMonitor:
                 self._set_link(LinkState.LIVE)
                 self._end = self._base + event.offset + len(event.data)
                 if (framed := self._framer.feed(event.data, self._base + event.offset)) is not None:
-                    self._read(framed, event.at)
+                    self._read(framed, None if event.offset < self._backlog_end else event.at)
             case Connected():
                 if self.link.state is LinkState.WAITING:
                     self.history.tell(event.at, Severity.OK, f"reconnected {event.detail}".strip())
                 self._set_link(LinkState.LIVE, event.detail)
-                self._is_backlog = event.size is not None and event.size > event.offset
+                self._backlog_end = event.size or 0
             case CaughtUp():
-                self._is_backlog = False
+                self._backlog_end = 0
             case Waiting():
                 if self.link.state is not LinkState.WAITING:
                     self.history.tell(event.at, Severity.WARNING, event.reason)
@@ -82,6 +82,7 @@ class ServerMonitor:
             case Rotated():
                 self._framer.reset()
                 self._base = self._end
+                self._backlog_end = 0
                 if event.reason == "truncated":
                     self.history.truncated()
                 self.history.tell(event.at, Severity.INFO, f"log {event.reason}: the next file follows")
@@ -109,7 +110,7 @@ class ServerMonitor:
         if self.link.state is not state or detail:
             self.link = Link(state, detail)
 
-    def _read(self, framed: Framed, arrived_at: float) -> None:
+    def _read(self, framed: Framed, arrived_at: float | None) -> None:
         block = self._parser.feed(framed.data, framed.offset)
         self.lines += block.lines
         self.recognised += block.recognised
@@ -128,7 +129,7 @@ class ServerMonitor:
         self.history.absorb(block)
         if len(block.decode):
             self.samples += len(block.decode)
-            if not self._is_backlog:
+            if arrived_at is not None:
                 self.arrived_at = arrived_at
                 if not self._arrivals or arrived_at > self._arrivals[-1]:
                     self._arrivals.append(arrived_at)

@@ -79,7 +79,8 @@ def freshness(server: ServerMonitor, now: float) -> tuple[float | None, bool]:
     """How long ago the newest sample came in, and whether that is too long for a live figure."""
     has_ended = server.life is not None and server.life.has_ended
     if server.arrived_at is None:
-        return None, has_ended
+        # Only what was written before we looked: nobody knows how old that is.
+        return None, has_ended or server.samples > 0
     age_s = max(0.0, now - server.arrived_at)
     limit = max(STALE_AFTER_S, _STALE_GAPS * (server.usual_gap_s or 0.0))
     return age_s, has_ended or age_s > limit

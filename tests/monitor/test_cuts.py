@@ -1,0 +1,64 @@
+"""How the stream is cut into chunks never changes what comes out."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from specmon.monitor.session import Session
+from specmon.references.model import Reference, ReferenceLevel
+from specmon.reports import to_json
+from specmon.sources.events import Chunk
+
+from .lines import START, decode, decodes, launch, plain, prefill, ready
+
+_LOG = "".join(
+    [
+        launch(0),
+        "loading: 10%\rloading: 100%\n",
+        ready(5),
+        prefill(6),
+        decodes(6, 4),
+        decode(8, 50.0),
+        decodes(9, 12),
+        "Decode batch, #running-req: 1, gen thr\n",
+        decodes(14, 3, running=2),
+        decodes(20, 6, 50.0),
+        plain(30, "SIGTERM received. signum=15 frame=None. Draining requests and shutting down..."),
+        launch(60, tp_size=4),
+        ready(65),
+        decodes(66, 7, 70.0),
+        decodes(70, 6, 100.0),
+        decodes(75, 2, 100.0)[:-20],
+    ]
+).encode()
+_REFERENCE = Reference(name="tuned", level=(ReferenceLevel(running=1, tok_s=100.0),))
+
+
+def _document(cuts: list[int]) -> str:
+    session = Session(reference=_REFERENCE)
+    session.add("b", "/logs/b.log")
+    edges = [0, *sorted(cuts), len(_LOG)]
+    for start, end in itertools.pairwise(edges):
+        if end > start:
+            session.feed("b", Chunk(START, start, _LOG[start:end]))
+            session.snapshot(START)  # looking in between must not matter either
+    session.finish()
+    return to_json(session)
+
+
+_WHOLE = _document([])
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(0, len(_LOG)), max_size=12))
+def test_cutting_anywhere_gives_the_same_document(cuts: list[int]) -> None:
+    assert _document(cuts) == _WHOLE
+
+
+@pytest.mark.parametrize("size", [1, 7, 64, 4096])
+def test_even_chunks_give_the_same_document(size: int) -> None:
+    assert _document(list(range(size, len(_LOG), size))) == _WHOLE

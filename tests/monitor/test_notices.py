@@ -1,0 +1,81 @@
+"""Each notice, and that a healthy log has none."""
+
+from __future__ import annotations
+
+import pytest
+
+from specmon.monitor.notices import notices_of
+from specmon.monitor.session import Session
+from specmon.monitor.snapshot import Role
+
+from .lines import decode, decodes, feed, launch, plain, prefill, ready, server_of
+
+_STEADY = launch(0) + ready(5) + prefill(6) + decodes(6, 20)
+
+
+def _kinds(log: str) -> list[str]:
+    return [notice.kind for notice in notices_of(server_of(log), is_finished=True)]
+
+
+def test_steady_log_has_no_notice() -> None:
+    assert _kinds(_STEADY) == []
+
+
+@pytest.mark.parametrize(
+    ("log", "kind"),
+    [
+        (_STEADY + launch(100) + ready(105) + decodes(106, 5), "restart"),
+        (decodes(500, 3) + decodes(0, 3), "clock_backwards"),
+        (decodes(0, 1), "no_clean_samples"),
+        (decodes(0, 3, tag="DP1 TP1"), "ranks_missing"),
+        ("".join(prefill(second) + decode(second) for second in range(6)), "prefill_heavy"),
+        ("".join(decode(second, running=1 + second % 3) for second in range(9)), "batch_unsteady"),
+        (decode(0) + decode(1) + decode(2, usage=0.99, queue=4), "kv_full"),
+        (decodes(0, 6, accept=1.0), "speculation_inactive"),
+        (decodes(0, 11) + decodes(5, 8, 50.0), "outliers"),
+        ("hello\nworld\n", "not_a_server_log"),
+        ("", "not_a_server_log"),
+        (
+            launch(0) + ready(5) + plain(70, 'INFO:     127.0.0.1:1 - "POST /generate HTTP/1.1" 200 OK'),
+            "stats_missing",
+        ),
+    ],
+)
+def test_notice(log: str, kind: str) -> None:
+    assert kind in _kinds(log)
+
+
+def test_moved_level_tells_what_it_was() -> None:
+    (text,) = [
+        notice.text
+        for notice in notices_of(server_of(decodes(0, 11) + decodes(5, 8, 50.0)), is_finished=True)
+        if notice.kind == "outliers"
+    ]
+    assert "10 clean samples before had 10.00 ms" in text
+
+
+def test_warm_up_answer_is_no_missing_statistics() -> None:
+    answered = plain(5, 'INFO:     127.0.0.1:1 - "POST /generate HTTP/1.1" 200 OK')
+    assert "stats_missing" not in _kinds(launch(0) + ready(5) + answered)
+
+
+def test_declared_role_that_contradicts_the_log_is_told() -> None:
+    session = Session()
+    server = session.add("a", "/logs/a.log", role=Role.SPECULATIVE)
+    feed(session, "a", _STEADY)
+    assert server.role is Role.SPECULATIVE
+    assert [notice.kind for notice in notices_of(server, is_finished=True)] == ["role_conflict"]
+
+
+def test_source_that_cannot_be_opened_has_only_that_to_say() -> None:
+    session = Session()
+    session.mark_unreadable("a", "/logs/none.log", "/logs/none.log: no such file. Check the path.")
+    (notice,) = notices_of(session.servers[0], is_finished=True)
+    assert (notice.kind, notice.text) == ("unreadable", "/logs/none.log: no such file. Check the path.")
+
+
+def test_levels_without_a_speed_share_one_notice() -> None:
+    log = decodes(0, 5) + decode(10, running=7) + decode(11, running=9)
+    found = [notice for notice in notices_of(server_of(log), is_finished=True) if notice.kind == "no_clean_samples"]
+    assert len(found) == 1
+    assert "7, 9" in found[0].text
