@@ -47,7 +47,7 @@ def main() -> None:
         options.svg.write_text(svg, encoding="utf-8")
         return
     if options.seconds:
-        app.set_timer(options.seconds, app.exit)
+        app.call_later(lambda: app.set_timer(options.seconds, app.exit))
     app.run()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from textual.geometry import Offset
+from textual.geometry import Offset, Region
 
 from specmon.errors import SourceRefused
 from specmon.monitor.snapshot import EventLine, LogLine, Role, Severity, Snapshot
@@ -83,7 +83,8 @@ async def test_replay_keys_steer_the_playback() -> None:
         await pilot.press("home", "end")
         assert controls.calls == [
             ("pause", 0), ("speed", 1), ("speed", -1), ("seek", at + 10), ("seek", at - 10), ("seek", at + 60),
-            ("seek", at - 60), ("step", 1), ("step", -1), ("seek", picture.playback.start), ("seek", picture.playback.end),
+            ("seek", at - 60), ("step", 1), ("step", -1), ("seek", picture.playback.start),
+            ("seek", picture.playback.end),
         ]  # fmt: skip
         assert "▶ REPLAY 16:41:43" in text(app)
         assert "10×" in text(app)
@@ -215,8 +216,9 @@ async def test_ascii_mode_shows_ascii_only() -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.pause()
         # The filter works on what is sent to the terminal, so the painted rows are asked for.
-        rows = [strip.apply_filter(each, app.screen.background_colors[1]).text
-                for strip in app.screen._compositor.render_strips() for each in app.get_line_filters()[-1:]]  # fmt: skip
+        ascii_filter = app.get_line_filters()[-1]
+        ground = app.screen.background_colors[1]
+        rows = [strip.apply_filter(ascii_filter, ground).text for strip in app.screen._compositor.render_strips()]
         assert all(row.isascii() for row in rows)
         assert any("FAIL BASELINE NOT TRUSTED" in row for row in rows)
 
@@ -280,7 +282,12 @@ async def test_a_chart_that_did_not_change_is_not_repainted() -> None:
         chart = app.query_one("#speculative .speed", Chart)
         painted: list[object] = []
         refresh = chart.refresh
-        chart.refresh = lambda *args, **kwargs: painted.append(args) or refresh(*args, **kwargs)  # type: ignore[method-assign, func-returns-value]  # a spy
+
+        def spy(*regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False) -> Chart:
+            painted.append(regions)
+            return refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
+
+        chart.refresh = spy  # type: ignore[method-assign]  # to see what it paints
         feed.show(feed.picture)
         await pilot.pause(0.05)
         assert painted == []

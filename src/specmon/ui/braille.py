@@ -13,7 +13,8 @@ from typing import TypeAlias
 Column: TypeAlias = "tuple[float, float] | None"
 
 BLANK = 0x2800
-_DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))  # dot bits, top to bottom, left and right column
+# Masks of the 0 to 4 lowest dots of the left and of the right dot column of a cell.
+_LOWEST = ((0x00, 0x40, 0x44, 0x46, 0x47), (0x00, 0x80, 0xA0, 0xB0, 0xB8))
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _ASCII_BLOCKS = ".:-=+*#@"
 
@@ -77,11 +78,14 @@ def raster(found: Sequence[Column], low: float, high: float, rows: int) -> tuple
                 reach_low = previous[1] + 1
             elif previous[0] > top:
                 reach_high = previous[0] - 1
-        bits = _DOTS[index % 2]
+        lowest = _LOWEST[index % 2]
         cell = index // 2
-        for dot in range(reach_high + 1):
-            row, place = divmod(dots - 1 - dot, 4)
-            (line if dot >= reach_low else area)[row][cell] |= bits[place]
+        for row in range(reach_high // 4 + 1):
+            # Of the four dots of this cell the first `under` belong to the area, those up to `upto` to the line.
+            under, upto = max(0, min(4, reach_low - 4 * row)), min(4, reach_high + 1 - 4 * row)
+            place = rows - 1 - row
+            area[place][cell] |= lowest[under]
+            line[place][cell] |= lowest[upto] ^ lowest[under]
         previous = (bottom, top)
     return line, area
 

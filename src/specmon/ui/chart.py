@@ -9,7 +9,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from specmon.ui.look import Look
-from specmon.ui.plot import Picture, Plot, draw
+from specmon.ui.plot import Picture, Plot, aligned, draw
 
 _PARTS = (
     "axis", "label", "line", "area", "reference", "excluded", "note",
@@ -38,6 +38,8 @@ class Chart(Widget):
 
     def show(self, plot: Plot | None) -> None:
         """Take a new picture; nothing is repainted where it equals the old one."""
+        if self._is_drawn(plot):
+            return
         self._plot = plot
         before = self._picture
         self._redraw()
@@ -49,6 +51,18 @@ class Chart(Widget):
             self._strips.pop(row, None)
         if changed:
             self.refresh(*(Region(0, row, self.size.width, 1) for row in changed))
+
+    def _is_drawn(self, plot: Plot | None) -> bool:
+        """Whether this very picture stands already; asked every tick, so it compares no points."""
+        old = self._plot
+        if plot is None or old is None or self._drawn_for != (self.size.width, self.size.height):
+            return False
+        return (
+            plot.points is old.points
+            and plot.marks is old.marks
+            and (plot.low, plot.high, plot.line, plot.line_name) == (old.low, old.high, old.line, old.line_name)
+            and aligned(plot.window, self.size.width) == aligned(old.window, self.size.width)
+        )
 
     def _redraw(self) -> None:
         width, height = self.size

@@ -59,26 +59,38 @@ class _Band:
     least: int
     wanted: int
     most: int
+    is_extra: bool = False
 
 
 def _grant(rows: int, bands: Sequence[_Band]) -> dict[str, int]:
     """Rows for each band: first the least of each in order, then what it wants, then the most it can use.
 
     The first band that finds no room ends it: a less important one never stands where a better one had to go.
+    A band that is extra comes only when all others have what they want.
     """
     granted: dict[str, int] = {}
-    for band in bands:
-        if band.least > rows:
-            break
-        granted[band.name] = band.least
-        rows -= band.least
-    for limit in ("wanted", "most"):
+
+    def admit(candidates: Sequence[_Band]) -> None:
+        nonlocal rows
+        for band in candidates:
+            if band.least > rows:
+                return
+            granted[band.name] = band.least
+            rows -= band.least
+
+    def widen(limit: str) -> None:
+        nonlocal rows
         for band in bands:
-            if band.name in granted and rows > 0:
-                more = min(rows, getattr(band, limit) - granted[band.name])
-                if more > 0:
-                    granted[band.name] += more
-                    rows -= more
+            if band.name in granted:
+                more = max(0, min(rows, getattr(band, limit) - granted[band.name]))
+                granted[band.name] += more
+                rows -= more
+
+    admit([band for band in bands if not band.is_extra])
+    widen("wanted")
+    admit([band for band in bands if band.is_extra])
+    widen("wanted")
+    widen("most")
     return granted
 
 
@@ -141,7 +153,7 @@ def _narrow(width: int, height: int, focus: Focus, has_playback: bool, has_note:
         _Band("load", 1, 1, 1),
         # The sparkline in the row of each side is its chart; larger ones come when all else has its place.
         *([_Band("events", 3, 5, 12)] if focus is Focus.OVERVIEW else []),
-        _Band("charts", 10, 16, _FAR),
+        _Band("charts", 10, 16, _FAR, is_extra=True),
     ]
     rows = _grant(height, bands)
     stack = _Stack(width)
@@ -183,7 +195,7 @@ def _two_columns(width: int, height: int, focus: Focus, has_playback: bool, has_
             _Band("tall", 1, 1, 1),
             _Band("chart", 4, 10, 16),
             _Band("events", 4, 6, 10),
-            _Band("log", 5, 7, _FAR),
+            _Band("log", 5, 7, _FAR, is_extra=True),
         ]
     elif is_overview:
         bands += [
@@ -193,7 +205,7 @@ def _two_columns(width: int, height: int, focus: Focus, has_playback: bool, has_
             _Band("samples", 1, 1, 1),
             _Band("load", 1, 1, 1),
             _Band("events", 3, 5, 8),
-            _Band("log", 5, 7, _FAR),
+            _Band("log", 5, 7, _FAR, is_extra=True),
         ]
     else:
         lower = "log" if focus is Focus.LOG else "differences"

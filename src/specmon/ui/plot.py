@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -97,6 +98,9 @@ def side_window(view: ServerView, common: Window) -> Window:
     return Window(end - common.span_s, end, False)
 
 
+_tops: deque[tuple[tuple[Snapshot, Measure, object], float]] = deque(maxlen=4)
+
+
 def _seen(points: Sequence[SamplePoint], window: Window) -> Sequence[SamplePoint]:
     first = bisect_left(points, window.start, key=lambda point: point.at)
     return points[first:]
@@ -104,13 +108,19 @@ def _seen(points: Sequence[SamplePoint], window: Window) -> Sequence[SamplePoint
 
 def shared_top(snapshot: Snapshot, measure: Measure, references: Sequence[float | None], low: float = 0.0) -> float:
     """The upper end of the axis that both sides share."""
+    for known, result in _tops:
+        # Both sides ask for the same picture; the snapshot is compared by identity, it is never changed.
+        if known[0] is snapshot and known[1] is measure and known[2] == (tuple(references), low):
+            return result
     common = common_window(snapshot)
     values = [value for value in references if value is not None and math.isfinite(value)]
     for view in sides(snapshot):
         seen = _seen(view.points, side_window(view, common))
         clean = [v for p in seen if p.excluded is None and (v := measure(p)) is not None and math.isfinite(v)]
         values.extend(clean[-4000:])
-    return braille.nice_top(max(values, default=low), low)
+    top = braille.nice_top(max(values, default=low), low)
+    _tops.append(((snapshot, measure, (tuple(references), low)), top))
+    return top
 
 
 def gutter(plot: Plot, rows: int) -> int:
@@ -119,8 +129,9 @@ def gutter(plot: Plot, rows: int) -> int:
     return max(len(braille.label(value)) for value in values) + 1
 
 
-def _aligned(window: Window, cells: int) -> Window:
-    # The edges sit on whole dot columns of an absolute grid: a column changes only when a sample falls into it.
+def aligned(window: Window, cells: int) -> Window:
+    """The window with its edges on whole dot columns."""
+    # The grid is absolute: a column changes only when a sample falls into it.
     step = window.span_s / max(1, cells * 2)
     end = math.ceil(window.end / step) * step
     return Window(end - step * cells * 2, end, window.ends_now)
@@ -133,7 +144,7 @@ def draw(plot: Plot, width: int, height: int, *, ascii_only: bool = False, axis_
     cells = width - room - 1
     if rows < 1 or cells < 4:
         return tuple(((" " * width, "blank"),) for _ in range(max(0, height)))
-    window = _aligned(plot.window, cells)
+    window = aligned(plot.window, cells)
     grid = _grid(plot, window, cells, rows, ascii_only)
     labels = braille.ticks(plot.low, plot.high, rows)
     drawn: list[tuple[Run, ...]] = []
@@ -148,7 +159,12 @@ def draw(plot: Plot, width: int, height: int, *, ascii_only: bool = False, axis_
 def _grid(plot: Plot, window: Window, cells: int, rows: int, ascii_only: bool) -> list[list[tuple[str, str]]]:
     seen = _seen(plot.points, window)
     step = window.span_s / (cells * 2)
-    clean = [(p.at, v) for p in seen if p.excluded is None and (v := plot.measure(p)) is not None]
+    clean: list[tuple[float, float]] = []
+    left_out: list[tuple[float, float]] = []
+    for point in seen:
+        value = plot.measure(point)
+        if value is not None and point.at <= window.end:
+            (clean if point.excluded is None else left_out).append((point.at, value))
     walls = {int((mark.at - window.start) / step) for mark in plot.marks if window.start <= mark.at <= window.end}
     found = braille.columns(clean, window.start, window.end, cells * 2)
     found = braille.bridge(found, _join_limit(clean, step), frozenset(walls))
@@ -162,11 +178,8 @@ def _grid(plot: Plot, window: Window, cells: int, rows: int, ascii_only: bool) -
             elif area[row][cell]:
                 grid[row][cell] = (":" if ascii_only else braille.glyph(area[row][cell]), "area")
     _draw_reference(plot, grid)
-    for point in seen:
-        value = plot.measure(point)
-        if point.excluded is not None and value is not None and window.start <= point.at <= window.end:
-            row, cell = _place(plot, value, rows), min(cells - 1, int((point.at - window.start) / step / 2))
-            grid[row][cell] = ("◦", "excluded")
+    for at, value in left_out:
+        grid[_place(plot, value, rows)][min(cells - 1, int((at - window.start) / step / 2))] = ("◦", "excluded")
     for mark in plot.marks:
         if window.start <= mark.at <= window.end:
             cell = min(cells - 1, int((mark.at - window.start) / step / 2))

@@ -1,4 +1,8 @@
-"""The logs of both servers, merged, as they came: only the visible lines are ever drawn."""
+"""The logs of both servers, merged, as they came: only the visible lines are ever drawn.
+
+It scrolls by itself instead of being a ScrollView: a virtual size that grows with every line would lay
+out the whole screen anew for each of them.
+"""
 
 from __future__ import annotations
 
@@ -7,37 +11,39 @@ import re
 from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
+from textual import events
 from textual.binding import Binding
 from textual.cache import LRUCache
 from textual.content import Content
-from textual.geometry import Size
 from textual.reactive import reactive
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
+from textual.widget import Widget
 
 from specmon.monitor.snapshot import EMPTY, LogLine, Role, Snapshot
 from specmon.ui import figures
 from specmon.ui.look import Look
 from specmon.ui.row import cut, cut_fields, visible
 
-_PARTS = ("name-baseline", "name-speculative", "name-unknown", "plain", "stats", "loud", "unparsed", "reason", "time")
+_PARTS = (
+    "name-baseline", "name-speculative", "name-unknown", "plain", "stats", "loud", "unparsed", "reason", "time", "bar",
+)  # fmt: skip
 # "[2026-01-30 12:00:00 TP0] ": the time stands in its own column already, the rank is worth its cells.
 _STAMP = re.compile(r"^\[\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[.,\d]*(?: ([^\]]{1,24}))?\] ?")
 _LOUD = re.compile(r"\b(?:error|warning|critical|fatal|traceback|exception|killed)\b", re.IGNORECASE)
 _NAME_WIDTH = 16
 
 
-class LogPane(ScrollView, can_focus=True, inherit_bindings=False):
+class LogPane(Widget, can_focus=True):
     """Lines of both logs, newest at the bottom; it follows until one scrolls up."""
 
     COMPONENT_CLASSES = {f"log--{part}" for part in _PARTS}
     BINDINGS = [
-        Binding("up", "scroll_up", "Scroll up", show=False, id="log.up"),
-        Binding("down", "scroll_down", "Scroll down", show=False, id="log.down"),
-        Binding("pageup", "page_up", "Page up", show=False, id="log.page_up"),
-        Binding("pagedown", "page_down", "Page down", show=False, id="log.page_down"),
-        Binding("ctrl+home", "scroll_home", "Oldest line", show=False, id="log.oldest"),
-        Binding("ctrl+end,f", "scroll_end", "Newest line, follow", show=False, id="log.follow"),
+        Binding("up", "move(-1)", "Scroll up", show=False, id="log.up"),
+        Binding("down", "move(1)", "Scroll down", show=False, id="log.down"),
+        Binding("pageup", "page(-1)", "Page up", show=False, id="log.page_up"),
+        Binding("pagedown", "page(1)", "Page down", show=False, id="log.page_down"),
+        Binding("ctrl+home", "oldest", "Oldest line", show=False, id="log.oldest"),
+        Binding("ctrl+end,f", "follow", "Newest line, follow", show=False, id="log.follow"),
     ]
 
     snapshot: reactive[Snapshot] = reactive(EMPTY, repaint=False, always_update=True, init=False)
@@ -47,56 +53,80 @@ class LogPane(ScrollView, can_focus=True, inherit_bindings=False):
         self._look = look
         self._lines: tuple[LogLine, ...] = ()
         self._revision = -1
-        self._follows = True
         self._name_width = 0
+        self._first = 0  # index of the topmost visible line while not following
+        self._follows = True
         self._strips: LRUCache[tuple[LogLine, int], Strip] = LRUCache(512)
         self._styles: dict[str, Style] = {}
+
+    @property
+    def follows(self) -> bool:
+        """Whether the newest line is kept in view."""
+        return self._follows
+
+    def on_mount(self) -> None:
+        """The title is there before the first line is."""
+        self._draw_title()
 
     def watch_snapshot(self, snapshot: Snapshot) -> None:
         """Take new lines; keep the place when somebody reads further up."""
         if snapshot.log_revision == self._revision and len(snapshot.log) == len(self._lines):
             return
-        follows = self._follows
         came = snapshot.log_revision - self._revision
         dropped = max(0, len(self._lines) + came - len(snapshot.log)) if self._revision >= 0 and came > 0 else 0
         self._lines, self._revision = snapshot.log, snapshot.log_revision
+        self._first = max(0, self._first - dropped)
         width = max((cell_len(visible(line.server)) for line in self._lines[-200:]), default=0)
         if min(width, _NAME_WIDTH) != self._name_width:
             self._name_width = min(width, _NAME_WIDTH)
             self._strips.clear()
+        if self.display:
+            self.refresh()
+
+    def _top(self) -> int:
+        last = max(0, len(self._lines) - self.size.height)
+        return last if self._follows else min(self._first, last)
+
+    def _go_to(self, first: int) -> None:
+        last = max(0, len(self._lines) - self.size.height)
+        self._first = max(0, min(last, first))
+        self._follows = self._first >= last
         self._draw_title()
-        self.virtual_size = Size(self.size.width, max(1, len(self._lines)))
-        if follows:
-            self._scroll_to_newest()
-        elif dropped:
-            self.scroll_to(y=max(0, self.scroll_offset.y - dropped), animate=False, immediate=True)
         self.refresh()
 
-    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """The title says whether the pane follows."""
-        super().watch_scroll_y(old_value, new_value)
-        if self.size.height:
-            self._follows = new_value >= self.max_scroll_y
-        self._draw_title()
+    def action_move(self, rows: int) -> None:
+        """Scroll by rows."""
+        self._go_to(self._top() + rows)
+
+    def action_page(self, pages: int) -> None:
+        """Scroll by pages; one row stays in view."""
+        self._go_to(self._top() + pages * max(1, self.size.height - 1))
+
+    def action_oldest(self) -> None:
+        """Go to the oldest line that is held."""
+        self._go_to(0)
+
+    def action_follow(self) -> None:
+        """Go to the newest line and stay there."""
+        self._go_to(len(self._lines))
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        """The wheel scrolls by three rows."""
+        event.stop()
+        self.action_move(-3)
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        """The wheel scrolls by three rows."""
+        event.stop()
+        self.action_move(3)
 
     def _draw_title(self) -> None:
-        # The end moves with every line and every size: what counts is whether somebody scrolled away from it.
         state = "" if self._follows else "  not following, [f] follows"
-        title = Content.assemble(("log", "$foreground"), ("  both servers, oldest first" + state, "$quiet"))
-        if title.markup != self.border_title:
-            self.border_title = title
+        self.border_title = Content.assemble(("log", "$foreground"), ("  both servers, oldest first" + state, "$quiet"))
 
     def on_resize(self) -> None:
         """Lines are cut to the width."""
-        follows = self._follows
         self._strips.clear()
-        self.virtual_size = Size(self.size.width, max(1, len(self._lines)))
-        if follows:
-            self._scroll_to_newest()
-
-    def _scroll_to_newest(self) -> None:
-        self.scroll_target_y = self.scroll_y = max(0, len(self._lines) - self.size.height)
-        self._follows = True
 
     def notify_style_update(self) -> None:
         """A new theme: the strips carry the old colours."""
@@ -105,18 +135,27 @@ class LogPane(ScrollView, can_focus=True, inherit_bindings=False):
         super().notify_style_update()
 
     def render_line(self, y: int) -> Strip:
-        """One visible row."""
-        index = self.scroll_offset.y + y
-        width = self.scrollable_content_region.width
-        if not 0 <= index < len(self._lines):
+        """One visible row, with its part of the scroll bar in the last cell."""
+        width = self.size.width
+        index = self._top() + y
+        if index >= len(self._lines):
             text = " no lines yet" if y == 0 and not self._lines else ""
             return Strip([Segment(text, self._style("stats"))]).adjust_cell_length(width, self.rich_style)
         line = self._lines[index]
         strip = self._strips.get((line, width))
         if strip is None:
-            strip = self._draw(line, width)
+            strip = self._draw(line, width - 1)
             self._strips[(line, width)] = strip
-        return strip
+        return Strip.join([strip, self._bar(y)])
+
+    def _bar(self, y: int) -> Strip:
+        height, total = self.size.height, len(self._lines)
+        if total <= height:
+            return Strip([Segment(" ", self.rich_style)], 1)
+        thumb = max(1, height * height // total)
+        start = round(self._top() / (total - height) * (height - thumb))
+        sign = "▐" if start <= y < start + thumb else " "
+        return Strip([Segment(sign, self._style("bar"))], 1)
 
     def _draw(self, line: LogLine, width: int) -> Strip:
         role = line.role if line.role in (Role.BASELINE, Role.SPECULATIVE) else Role.UNKNOWN
@@ -132,18 +171,19 @@ class LogPane(ScrollView, can_focus=True, inherit_bindings=False):
             Segment(f"{figures.clock(line.at) if line.at is not None else ' ' * 8} ", self._style("time")),
             Segment(f"{sign} ", self._style("unparsed" if line.is_unparsed else "reason")),
         ]
-        room = width - sum(segment.cell_length for segment in head)
+        room = max(0, width - sum(segment.cell_length for segment in head))
         reason = _reason(line)
-        if reason and room - len(reason) < 24:
+        if room - cell_len(reason) < 24:
             reason = ""
-        body = (cut_fields if line.is_stats else cut)(text, room - len(reason))
-        part = (
-            "unparsed" if line.is_unparsed else "loud" if _LOUD.search(text) else "stats" if line.is_stats else "plain"
-        )
-        fill = " " * max(0, room - cell_len(body) - len(reason))
-        segments = [*head, Segment(body, self._style(part)), Segment(fill, self._style("stats"))]
-        if reason:
-            segments.append(Segment(reason, self._style("reason")))
+        body = (cut_fields if line.is_stats else cut)(text, room - cell_len(reason))
+        fill = " " * max(0, room - cell_len(body) - cell_len(reason))
+        loud = "loud" if _LOUD.search(text) else "stats" if line.is_stats else "plain"
+        segments = [
+            *head,
+            Segment(body, self._style("unparsed" if line.is_unparsed else loud)),
+            Segment(fill, self._style("stats")),
+            Segment(reason, self._style("reason")),
+        ]
         return Strip(segments).adjust_cell_length(width, self.rich_style)
 
     def _style(self, part: str) -> Style:
