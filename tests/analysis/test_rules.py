@@ -147,6 +147,16 @@ def test_five_outliers_in_a_row_move_the_level() -> None:
     assert run.sample(50.0) is CLEAN
 
 
+def test_level_moves_although_it_never_had_five_clean_samples() -> None:
+    run = Recorder()
+    run.samples(5)  # four of them are clean
+    assert run.samples(4, 50.0) == [Rule.CYCLE_OUTLIER] * 4
+    assert run.sample(50.0) is CLEAN
+    level = run.run.figures().levels[0]
+    assert (level.clean, level.tok_s.median) == (5, 50.0)
+    assert run.run.figures().excluded["cycle_outlier"] == 0
+
+
 def test_a_usual_sample_breaks_the_row() -> None:
     run = Recorder()
     run.samples(11)

@@ -56,7 +56,7 @@ def test_interval_is_the_narrowest_that_covers(count: int) -> None:
     rank = round(found[0])
 
     def missed(k: int) -> float:
-        return 2 * sum(math.comb(count, heads) for heads in range(k)) / 2**count
+        return float(2 * sum(math.comb(count, heads) for heads in range(k)) / 2**count)
 
     assert missed(rank) <= 0.05 < missed(rank + 1)
 

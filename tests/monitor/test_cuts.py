@@ -35,7 +35,7 @@ _LOG = "".join(
         decodes(75, 2, 100.0)[:-20],
     ]
 ).encode()
-_REFERENCE = Reference(name="tuned", level=(ReferenceLevel(running=1, tok_s=100.0),))
+_REFERENCE = Reference(name="tuned", levels=(ReferenceLevel(running=1, tok_s=100.0),))
 
 
 def _document(cuts: list[int]) -> str:

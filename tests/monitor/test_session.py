@@ -22,7 +22,7 @@ _TUNED = {"NCCL_PROTO": "LL", "NCCL_ALGO": "Ring"}
 
 def _reference(tok_s: float = 100.0, env: dict[str, str] | None = None) -> Reference:
     level = ReferenceLevel(running=1, tok_s=tok_s)
-    return Reference(name="tuned", level=(level,), fingerprint=Fingerprint(env=env))
+    return Reference(name="tuned", levels=(level,), fingerprint=Fingerprint(env=env))
 
 
 def _pair(baseline: str, speculative: str, reference: Reference | None = None) -> Session:
@@ -65,6 +65,19 @@ def test_crash_is_told_before_any_figure() -> None:
     assert picture.headline.word == "BASELINE CRASHED"
     assert picture.baseline is not None
     assert [mark.kind for mark in picture.baseline.marks] == [MarkKind.CRASH]
+
+
+def test_server_of_unknown_role_says_why_it_has_no_column() -> None:
+    session = Session()
+    feed(session, "x", "hello\n")
+    assert session.snapshot(0.0).headline.sentence == "x: no line of an LLM server in this log yet"
+
+
+def test_graph_that_was_lost_is_the_first_cause() -> None:
+    log = launch(0) + ready(5) + "".join(decode(second, 20.0, graph=False) for second in range(6, 30, 2))
+    picture = _pair(log, _FAST, _reference()).snapshot(START)
+    assert picture.trust.causes[0].name == "cuda graph"
+    assert picture.headline.why == "likely cause: cuda graph is false"
 
 
 def test_diverged_baseline_names_the_lost_variables_and_both_speedups() -> None:

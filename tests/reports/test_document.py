@@ -116,7 +116,7 @@ def test_no_common_level_is_told() -> None:
 
 def test_reference_is_judged() -> None:
     level = ReferenceLevel(running=1, tok_s=140.0)
-    document = _summary(_BASE, _SPEC, reference=Reference(name="tuned", level=(level,)))
+    document = _summary(_BASE, _SPEC, reference=Reference(name="tuned", levels=(level,)))
     reference = document["reference"]
     assert set(reference) == _REFERENCE
     assert (reference["state"], reference["direction"], reference["samples_seen"]) == ("diverged", "slower", 19)
@@ -129,7 +129,7 @@ def test_reference_is_judged() -> None:
 
 def test_reference_without_a_baseline_waits() -> None:
     level = ReferenceLevel(running=1, tok_s=140.0)
-    document = _summary(_SPEC, reference=Reference(name="tuned", level=(level,)))
+    document = _summary(_SPEC, reference=Reference(name="tuned", levels=(level,)))
     assert document["reference"]["state"] == "waiting"
     assert document["reference"]["deviation"] is None
 

@@ -16,7 +16,7 @@ from specmon.reports import plain_lines, to_text
 from .test_document import _BASE, _SPEC
 
 _TUNED = Reference(
-    name="tuned", level=(ReferenceLevel(running=1, tok_s=140.0),), fingerprint=Fingerprint(env={"NCCL_PROTO": "LL"})
+    name="tuned", levels=(ReferenceLevel(running=1, tok_s=140.0),), fingerprint=Fingerprint(env={"NCCL_PROTO": "LL"})
 )
 
 
@@ -88,5 +88,5 @@ def test_plain_lines_of_an_alert() -> None:
 
 def test_plain_lines_without_data_give_the_reason() -> None:
     lines = plain_lines(_session("hello\n").snapshot(0.0))
-    assert lines[0].startswith("~ WAITING")
+    assert lines[0] == "~ NO DATA   0.log: no line of an LLM server in this log yet"
     assert lines[1] == "0.log no data: no line of an LLM server in this log yet"

@@ -119,10 +119,10 @@ def _delivered(parts: Sequence[tuple[str, RankLevel | None]]) -> float | None:
 
 
 def _accept_len(levels: Sequence[RankLevel], *, is_clean: bool) -> float | None:
-    """A of the clean samples, each of as many cycles; of all when none is clean, as idle time does not spoil A."""
-    if is_clean:
-        values = _numbers(value for level in levels for value in level.clean.accept_len)
-        return math.fsum(values) / len(values) if values else None
+    """A of the clean samples, each of as many cycles; else of all, as idle time and prefill do not spoil A."""
+    values = _numbers(value for level in levels for value in level.clean.accept_len) if is_clean else []
+    if values:
+        return math.fsum(values) / len(values)
     cycles = math.fsum(level.accept_cycles for level in levels)
     return math.fsum(level.accept_sum for level in levels) / cycles if cycles > 0 else None
 

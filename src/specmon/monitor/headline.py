@@ -6,6 +6,7 @@ from specmon.monitor.snapshot import (
     ComparisonView,
     Difference,
     Headline,
+    MarkKind,
     RunState,
     ServerView,
     Severity,
@@ -25,15 +26,16 @@ def headline_of(
     comparison: ComparisonView | None,
     judged: Judged | None,
     trust: TrustView,
+    others: tuple[ServerView, ...] = (),
 ) -> Headline:
     """The first of these that holds: crash, baseline not trusted, no data, the verdict."""
     for view, side in ((baseline, "BASELINE"), (speculative, "SPECULATIVE")):
         if view is not None and view.state is RunState.CRASHED:
-            return Headline(Severity.ALERT, f"{side} CRASHED", view.name, view.no_data_reason)
+            return Headline(Severity.ALERT, f"{side} CRASHED", view.name, _crash_of(view))
     if trust.state is Trust.DIVERGED:
         return _not_trusted(comparison, trust)
     if baseline is None or speculative is None or comparison is None or judged is None:
-        return _no_pair(baseline, speculative, trust)
+        return _no_pair(baseline, speculative, trust, others)
     for view, side in ((baseline, "baseline"), (speculative, "speculative")):
         if view.level is None or view.level.decode_tok_s is None:
             return Headline(Severity.INFO, "NO DATA", f"{side}: {view.no_data_reason}", _trusted(trust))
@@ -75,8 +77,21 @@ def _listed(names: list[str]) -> str:
     return ", ".join(names[:_CAUSES_SHOWN]) + (f" (+{more})" if more > 0 else "")
 
 
-def _no_pair(baseline: ServerView | None, speculative: ServerView | None, trust: TrustView) -> Headline:
+def _crash_of(view: ServerView) -> str:
+    crashes = [mark.text for mark in view.marks if mark.kind is MarkKind.CRASH]
+    return crashes[-1] if crashes else view.no_data_reason
+
+
+def _no_pair(
+    baseline: ServerView | None, speculative: ServerView | None, trust: TrustView, others: tuple[ServerView, ...]
+) -> Headline:
     present = baseline or speculative
+    if present is None and others:
+        stranger = others[0]
+        if stranger.state is RunState.CRASHED:
+            return Headline(Severity.ALERT, "SERVER CRASHED", stranger.name, _crash_of(stranger))
+        reason = stranger.no_data_reason or "its log does not say whether it speculates"
+        return Headline(Severity.INFO, "NO DATA", f"{stranger.name}: {reason}", "")
     if present is None:
         return Headline(Severity.INFO, "WAITING", "for the first line of a server", "")
     side, other = ("baseline", "speculative") if baseline is not None else ("speculative", "baseline")

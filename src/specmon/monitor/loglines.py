@@ -23,6 +23,7 @@ class _Held:
     position: int
     at: float | None
     raw: bytes
+    shown: LogLine | None = None  # the last time somebody looked
 
 
 class LogBuffer:
@@ -44,12 +45,20 @@ class LogBuffer:
 
     def lines(self, describe: Mapping[str, tuple[str, Role]], marks: Mapping[str, Excluded]) -> tuple[LogLine, ...]:
         """All held lines, oldest first."""
-        shown = []
-        for line in self._lines:
-            name, role = describe.get(line.server, (line.server, Role.UNKNOWN))
-            is_stats, is_unparsed, excluded = marks[line.server](line.position)
-            shown.append(LogLine(name, role, line.at, visible(line.raw), is_stats, is_unparsed, excluded))
-        return tuple(shown)
+        return tuple(self._line(line, describe, marks) for line in self._lines)
+
+    def _line(self, line: _Held, describe: Mapping[str, tuple[str, Role]], marks: Mapping[str, Excluded]) -> LogLine:
+        name, role = describe.get(line.server, (line.server, Role.UNKNOWN))
+        is_stats, is_unparsed, excluded = marks[line.server](line.position)
+        shown = line.shown
+        if shown is None:
+            text = visible(line.raw)
+        elif shown.excluded == excluded and shown.server == name and shown.role is role:
+            return shown
+        else:
+            text = shown.text
+        line.shown = LogLine(name, role, line.at, text, is_stats, is_unparsed, excluded)
+        return line.shown
 
 
 def visible(raw: bytes) -> str:

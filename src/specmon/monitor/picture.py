@@ -104,17 +104,18 @@ class Pictures:
         left = self._view(baseline, names, running, now)
         right = self._view(speculative, names, running, now)
         pair = (baseline, speculative)
-        others = [self._view(server, names, None, now) for server in session.servers if server not in pair]
+        strangers = [self._view(server, names, None, now) for server in session.servers if server not in pair]
+        others = tuple(view for view in strangers if view is not None)
         return Snapshot(
             title=session.title,
             mode=session.mode,
             now=now,
-            headline=headline_of(left, right, comparison, judged, trust),
+            headline=headline_of(left, right, comparison, judged, trust, others),
             trust=trust,
             comparison=comparison,
             baseline=left,
             speculative=right,
-            others=tuple(view for view in others if view is not None),
+            others=others,
             differences=self._differing(baseline, speculative),
             events=self._events(names),
             log=self._lines(names),

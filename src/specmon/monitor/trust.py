@@ -110,7 +110,8 @@ class TrustWatch:
     def causes(self, life: Life, level: LevelFigures | None) -> tuple[Difference, ...]:
         """What differs from the reference's conditions, what matters first."""
         found = list(compare(self.reference.fingerprint, life.conditions))
-        if level is not None and level.cuda_graph in ("false", "mixed"):
+        recorded_without = (self.reference.fingerprint.flags or {}).get("disable_cuda_graph") is True
+        if level is not None and level.cuda_graph in ("false", "mixed") and not recorded_without:
             found.insert(0, Difference("graph", "cuda graph", None, level.cuda_graph, "matters", _GRAPH_REASON))
         return tuple(found)
 
