@@ -18,8 +18,7 @@ from specmon.sources.discovery import DiscoveredServer, Discovery, choose_log, d
 from specmon.sources.launch_flags import hide_secrets, parse_flags
 from specmon.sources.processes import OutputTarget, ProcessListing, RunningProcess, parse_processes, processes_answer
 from specmon.sources.ssh import SshHost
-
-from .conftest import Sshd
+from tests.conftest import Sshd
 
 LAUNCH = ("python3", "-m", "sglang.launch_server")
 LOG = OutputTarget("/var/log/sglang.log", True)

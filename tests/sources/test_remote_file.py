@@ -14,8 +14,8 @@ from specmon.errors import UnreadableInput
 from specmon.sources.events import CaughtUp, Chunk, Connected, Gap, Refused, Rotated, Waiting
 from specmon.sources.remote_file import RemoteFile
 from specmon.sources.ssh import SshHost
+from tests.conftest import Sshd
 
-from .conftest import Sshd
 from .reading import Heard, Listening
 
 pytestmark = pytest.mark.sshd

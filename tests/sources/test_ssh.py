@@ -13,8 +13,7 @@ import pytest
 from specmon.errors import SourceLost, SourceRefused
 from specmon.sources.ssh import SshHost, SshSettings
 from specmon.sources.ssh_login import Question
-
-from .conftest import Sshd, free_port
+from tests.conftest import Sshd, free_port
 
 pytestmark = pytest.mark.sshd
 
@@ -56,6 +55,13 @@ async def test_connects_through_a_jump_host(sshd: Sshd) -> None:
 async def test_jump_host_for_every_host_does_not_jump_to_itself(sshd: Sshd) -> None:
     config = sshd.config("star", ALIAS.replace("gpu1", "gpu1 jump") + "Host *\n  ProxyJump jump\n")
     assert await greet(SshHost("gpu1", SshSettings(config_file=config, use_agent=False))) == b"hello\n"
+
+
+async def test_jump_host_of_the_settings_needs_no_configuration(sshd: Sshd) -> None:
+    settings = replace(sshd.settings, jump_host=f"127.0.0.1:{sshd.port}")
+    async with SshHost("localhost", settings) as host:
+        with pytest.raises(SourceRefused, match=r"^localhost: host key unknown"):  # the jump itself was trusted
+            await host.connect()
 
 
 async def test_unknown_key_of_the_jump_host_is_refused(sshd: Sshd, tmp_path: Path) -> None:

@@ -90,5 +90,5 @@ def is_packed(path: str) -> bool:
 def readable_file(path: str) -> Path:
     """A local file that is there and may be read; UnreadableInput otherwise."""
     if isinstance(found := look_at(path), NoFile):
-        raise UnreadableInput(f"{path}: {found.reason}. Check the path.")
+        raise UnreadableInput(f"{path}: {found.reason}. Name a log file that can be read.")
     return Path(path)

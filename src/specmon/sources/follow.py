@@ -105,7 +105,7 @@ async def follow_file(
             yield Refused(pace.clock(), str(error))
             return
         if not follow:
-            raise UnreadableInput(f"{name}: {plan.reason}.")
+            raise UnreadableInput(f"{name}: {plan.reason}. Name a log file that can be read.")
         if plan.is_final:
             yield Refused(pace.clock(), f"{name}: {plan.reason}. Name a log file instead.")
             return

@@ -32,6 +32,7 @@ class SshSettings:
     read_config: bool = True
     port: int | None = None
     user: str | None = None
+    jump_host: str | None = None  # [user@]host[:port], several with commas; instead of what the configuration says
     client_keys: tuple[Path, ...] = ()  # besides those of the configuration and the agent, none when empty
     use_agent: bool = True
     known_hosts: tuple[Path, ...] = ()  # empty: what the configuration says, else ~/.ssh/known_hosts
@@ -187,8 +188,9 @@ class SshHost:
             told = await asyncssh.SSHClientConnectionOptions.construct(
                 host=name, client_keys=None, agent_path=None, **where
             )
-            if tunnel is None and isinstance(told.tunnel, str):
-                for word in told.tunnel.split(","):
+            jumps = settings.jump_host if settings.jump_host and not trail else told.tunnel
+            if tunnel is None and isinstance(jumps, str):
+                for word in jumps.split(","):
                     jump = _parse_hop(word)
                     if jump.address.name in (name, *trail):  # "Host *" names a jump host for the jump host itself
                         break

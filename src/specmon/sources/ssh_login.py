@@ -45,6 +45,7 @@ class LoginClient(asyncssh.SSHClient):
         self._knowledge = knowledge
         self._prompt = prompt
         self._has_asked = False
+        self._has_been_challenged = False
 
     def validate_host_public_key(self, host: str, addr: str, port: int, key: asyncssh.SSHKey) -> bool:
         known = self._knowledge
@@ -58,7 +59,10 @@ class LoginClient(asyncssh.SSHClient):
         return await self._prompt(Question(self._host, "password", f"Password for {self._host}: "))
 
     async def kbdint_auth_requested(self) -> str | None:
-        return None if self._prompt is None else ""
+        if self._prompt is None or self._has_been_challenged:
+            return None
+        self._has_been_challenged = True  # one challenge may have several rounds; a failed one is not begun again
+        return ""
 
     async def kbdint_challenge_received(
         self, name: str, instructions: str, lang: str, prompts: Sequence[tuple[str, bool]]
