@@ -317,3 +317,16 @@ async def test_every_action_is_in_the_palette() -> None:
             "Help",
             "Quit",
         } <= names
+
+
+async def test_one_bell_for_a_change_into_an_alert(monkeypatch: pytest.MonkeyPatch) -> None:
+    rung: list[bool] = []
+    feed = StillFeed(pictures.healthy())
+    app = SpecmonApp(feed, interval_s=0.01)
+    monkeypatch.setattr(app, "bell", lambda: rung.append(True))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        for _ in range(3):
+            feed.show(pictures.diverged())
+            await pilot.pause(0.03)
+        assert rung == [True]

@@ -13,7 +13,7 @@ from textual.screen import Screen
 
 from specmon.errors import SpecmonError
 from specmon.monitor.feed import Feed
-from specmon.monitor.snapshot import EMPTY, Snapshot
+from specmon.monitor.snapshot import EMPTY, Severity, Snapshot
 from specmon.ui.dashboard import Dashboard
 from specmon.ui.help import HelpScreen
 from specmon.ui.layout import Focus
@@ -76,6 +76,7 @@ class SpecmonApp(App[None]):
         self._loaded = load_themes(theme_folders)
         self._held: Snapshot | None = None
         self._shown: tuple[object, ...] = ()
+        self._last_word = ""
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Our own variables, for themes that lack them."""
@@ -129,6 +130,12 @@ class SpecmonApp(App[None]):
 
     def watch_snapshot(self, snapshot: Snapshot) -> None:
         """Keys that only a replay has come and go with it."""
+        headline = snapshot.headline
+        if headline.word != self._last_word:
+            # One bell for a change into an alert, none while it lasts.
+            if headline.severity is Severity.ALERT and self._last_word:
+                self.bell()
+            self._last_word = headline.word
         bar = self.query_one(KeyBar)
         is_replay = self._feed.controls is not None
         if bar.is_replay != is_replay:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import is_
 
 from textual.content import Content
+from textual.geometry import Region, Size
 from textual.reactive import reactive
 from textual.widget import Widget
 
@@ -18,11 +20,16 @@ class Panel(Widget):
     # Whoever sets it has seen that it differs; comparing two pictures field by field would cost more than drawing.
     snapshot: reactive[Snapshot] = reactive(EMPTY, repaint=False, always_update=True, init=False)
 
+    # Fields of the snapshot that the rows depend on; None means any. While they are the same objects the panel rests.
+    depends_on: tuple[str, ...] | None = None
+
     def __init__(self, look: Look, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
         self.look = look
         self._rows: tuple[Content, ...] = ()
         self._title: Content | None = None
+        self._drawn_from: tuple[object, ...] = ()
+        self._drawn_size: Size | None = None
 
     def rows(self, width: int, height: int) -> Sequence[Content]:
         """The rows to draw, at most `height` of at most `width` cells."""
@@ -34,8 +41,14 @@ class Panel(Widget):
 
     def watch_snapshot(self) -> None:
         """Repaint when the rows differ from those on the screen."""
-        if self.display and self.size:
-            self.redraw()
+        if not self.display or not self.size:
+            return
+        if self.depends_on is not None:
+            source = tuple(getattr(self.snapshot, name) for name in self.depends_on)
+            if self._drawn_size == self.size and all(map(is_, source, self._drawn_from)):
+                return
+            self._drawn_from, self._drawn_size = source, self.size
+        self.redraw()
 
     def redraw(self) -> None:
         """Draw again, and repaint only what changed."""
@@ -45,10 +58,12 @@ class Panel(Widget):
             self.border_title = heading
         before = self._rows
         self._rows = self._draw()
-        if len(before) != len(self._rows) or any(
-            not old.is_same(new) for old, new in zip(before, self._rows, strict=True)
-        ):
+        if len(before) != len(self._rows):
             self.refresh()
+            return
+        changed = [row for row, (old, new) in enumerate(zip(before, self._rows, strict=True)) if not old.is_same(new)]
+        if changed:
+            self.refresh(*(Region(0, row, self.size.width, 1) for row in changed))
 
     def _draw(self) -> tuple[Content, ...]:
         width, height = self.size

@@ -17,6 +17,8 @@ from specmon.ui.row import Piece, fit, fits, piece
 class DemoNote(Panel):
     """Says that this is a demo, and what it shows at the moment."""
 
+    depends_on = ("demo_note",)
+
     def rows(self, width: int, height: int) -> Sequence[Content]:
         """One row."""
         note = self.snapshot.demo_note or "recorded logs, played over a real SSH connection to this machine"
@@ -92,6 +94,7 @@ _ALWAYS = (
 class KeyBar(Panel):
     """The keys that work now; each can be clicked."""
 
+    depends_on = ()
     is_replay: reactive[bool] = reactive(False, init=False)
     _places: Sequence[tuple[int, int, str]] = ()
 

@@ -177,6 +177,8 @@ def _missing(comparison: ComparisonView | None) -> list[Piece]:
 class Phases(Panel):
     """Where a cycle's time goes; until a server measures it, how to get it."""
 
+    depends_on = ()
+
     def heading(self, width: int) -> Content | None:
         """The panel's name and unit."""
         return fit([piece(("cycle phases", "$foreground")), piece(("ms per cycle", "$quiet"), rank=1)], width)

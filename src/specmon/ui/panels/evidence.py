@@ -28,6 +28,8 @@ _WEIGHTS = {"matters": ("!", "bold $caution"), "unknown": ("?", "$foreground"), 
 class Events(Panel):
     """What happened, newest first."""
 
+    depends_on = ("events",)
+
     def heading(self, width: int) -> Content | None:
         """The panel's name."""
         return fit([piece(("events", "$foreground"))], width)
@@ -104,6 +106,7 @@ class Differences(Panel, can_focus=True):
         Binding("pageup", "move(-10)", "Page up", show=False, id="differences.page_up"),
         Binding("pagedown", "move(10)", "Page down", show=False, id="differences.page_down"),
     ]
+    depends_on = ("trust", "differences")
     _first = 0
     _most = 0
 
@@ -155,6 +158,8 @@ class Differences(Panel, can_focus=True):
 class TrustPanel(Panel):
     """The measured baseline against the recorded one."""
 
+    depends_on = ("trust",)
+
     def heading(self, width: int) -> Content | None:
         """The reference's name."""
         words = [piece(("reference", "$foreground"))]
@@ -192,6 +197,8 @@ class TrustPanel(Panel):
 
 class Pending(Panel):
     """A panel whose figures nobody measures yet: it keeps its place and says what it lacks."""
+
+    depends_on = ()
 
     def __init__(self, look: Look, title: str, text: str, *, id: str) -> None:
         super().__init__(look, id=id)

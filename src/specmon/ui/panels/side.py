@@ -248,10 +248,9 @@ def _state(view: ServerView) -> list[Piece]:
     if view.is_stale:
         parts.append(piece((f"! {figures.age(view.age_s)} old", "bold $caution")))
     elif view.age_s is not None:
-        parts.append(piece((f"{figures.age(view.age_s)} ago", "$quiet")))
-    if view.samples:
-        used = f"{figures.count(view.clean)} of {figures.count(view.samples)} samples used"
-        parts.append(piece((used, "$quiet"), rank=1))
+        # Whole seconds, and none below two: a border that changes paints the whole column.
+        ago = "< 2 s ago" if view.age_s < 2 else f"{figures.age(view.age_s)} ago"
+        parts.append(piece((ago, "$quiet")))
     if view.run_index > 1:
         parts.append(piece((f"run {view.run_index}", "$quiet"), rank=2))
     if view.speculation == "inactive":

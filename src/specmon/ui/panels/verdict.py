@@ -16,6 +16,8 @@ from specmon.ui.row import Piece, cut, fit, flow, piece, visible
 class VerdictBand(Panel):
     """A sign, a word, a sentence and a line of why."""
 
+    depends_on = ("headline", "comparison")
+
     def watch_snapshot(self) -> None:
         """The colour of the band follows the severity."""
         severity = self.snapshot.headline.severity
