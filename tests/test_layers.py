@@ -19,18 +19,28 @@ ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "secrets": set(),
     "resources": set(),
+    "visible": set(),
     "events": set(),
     "formats": {"events", "secrets"},
     "references": {"errors"},
     "captures": {"errors", "references"},
     "sources": {"errors", "secrets"},
     "analysis": {"events", "references"},
-    "monitor": {"analysis", "errors", "events", "formats", "references", "sources.events", "sources.framing"},
-    "reports": {"", "analysis", "events", "monitor", "references"},  # "" is the version
-    "ui": {"errors", "monitor.snapshot", "monitor.feed", "resources"},
+    "monitor": {
+        "analysis",
+        "errors",
+        "events",
+        "formats",
+        "references",
+        "sources.events",
+        "sources.framing",
+        "visible",
+    },
+    "reports": {"", "analysis", "events", "monitor", "references", "visible"},  # "" is the version
+    "ui": {"errors", "monitor.snapshot", "monitor.feed", "resources", "visible"},
     "feeds": {"captures", "errors", "events", "formats", "monitor", "references", "sources"},
     "demo": {"captures", "errors", "feeds", "references", "resources", "sources"},
-    "cli": {"", "commands", "errors"},
+    "cli": {"", "commands", "errors", "visible"},
     "commands": {
         "captures",
         "demo",
@@ -42,6 +52,7 @@ ALLOWED: dict[str, set[str]] = {
         "resources",
         "sources",
         "ui",
+        "visible",
     },
 }
 PURE = ("events", "formats", "analysis", "secrets")

@@ -12,6 +12,7 @@ import click
 
 from specmon import __version__
 from specmon.errors import SpecmonError
+from specmon.visible import visible
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])  # what click decorates has any signature
 
@@ -34,7 +35,7 @@ def _run(args: list[str] | None) -> int:
         error.show()
         return error.exit_code
     except SpecmonError as error:
-        click.echo(f"specmon: {error}", err=True)
+        click.echo(f"specmon: {visible(str(error))}", err=True)
         return EXIT_USAGE
     except (click.Abort, KeyboardInterrupt):
         return EXIT_INTERRUPTED
@@ -120,11 +121,11 @@ class _Speed(click.ParamType[float]):
     name = "factor"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        text = str(value).strip().lower().removesuffix("x")
-        if text == "max":
+        text = str(value).strip().lower()
+        if text in ("max", "inf"):  # the default of an option comes here a second time, as a number
             return float("inf")
         try:
-            factor = float(text)
+            factor = float(text.removesuffix("x"))
         except ValueError:
             factor = 0.0
         if not 0 < factor < float("inf"):

@@ -82,11 +82,13 @@ def test_file_that_holds_nothing_useful_is_no_server_log_and_ends_with_0(
 
 
 def test_log_without_any_decode_line_says_what_to_do(specmon: Specmon, tmp_path: Path) -> None:
-    stamp = "[2026-02-26 16:40:00"
     lines = [
-        f"{stamp}] server_args=ServerArgs(model_path='/m', tp_size=1, speculative_algorithm=None)",
-        f"{stamp}] The server is fired up and ready to roll!",
-        *(f'{stamp}] INFO:     127.0.0.1:4000{n} - "POST /generate HTTP/1.1" 200 OK' for n in range(5)),
+        "[2026-02-26 16:40:00] server_args=ServerArgs(model_path='/m', tp_size=1, speculative_algorithm=None)",
+        "[2026-02-26 16:40:00] The server is fired up and ready to roll!",
+        *(
+            f'[2026-02-26 16:4{n}:00] INFO:     127.0.0.1:4000{n} - "POST /generate HTTP/1.1" 200 OK'
+            for n in range(1, 5)
+        ),
     ]
     (tmp_path / "quiet.log").write_text("\n".join(lines) + "\n")
     done = specmon("summary", "--format", "json", "quiet.log")

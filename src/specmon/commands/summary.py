@@ -18,6 +18,7 @@ from specmon.monitor.snapshot import Role
 from specmon.sources.address import SourceAddress, parse_source
 from specmon.sources.events import Refused, Source
 from specmon.sources.local import LocalFile
+from specmon.visible import visible
 
 
 def summary(
@@ -41,7 +42,7 @@ def summary(
     unread = asyncio.run(_read_all(session, given))
     session.finish()
     for reason in unread:
-        click.echo(f"specmon: {reason}", err=True)
+        click.echo(f"specmon: {visible(reason)}", err=True)
     if form == "json":
         from specmon.reports.document import to_json
 
@@ -51,7 +52,8 @@ def summary(
 
         from specmon.reports.text import to_text
 
-        to_text(session, Console())
+        console = Console(highlight=False)
+        to_text(session, console)
     return 2 if unread else 0
 
 

@@ -27,6 +27,7 @@ def headline_of(
     judged: Judged | None,
     trust: TrustView,
     others: tuple[ServerView, ...] = (),
+    differences: tuple[Difference, ...] = (),
 ) -> Headline:
     """The first of these that holds: crash, baseline not trusted, no data, the verdict."""
     for view, side in ((baseline, "BASELINE"), (speculative, "SPECULATIVE")):
@@ -39,7 +40,7 @@ def headline_of(
     for view, side in ((baseline, "baseline"), (speculative, "speculative")):
         if view.level is None or view.level.decode_tok_s is None:
             return Headline(Severity.INFO, "NO DATA", f"{side}: {view.no_data_reason}", _trusted(trust))
-    return _verdict(comparison, judged, trust)
+    return _verdict(comparison, judged, trust, differences)
 
 
 def _not_trusted(comparison: ComparisonView | None, trust: TrustView) -> Headline:
@@ -103,7 +104,9 @@ def _no_pair(
     return Headline(Severity.INFO, "ONE SERVER", sentence, f"no {other} server to compare with")
 
 
-def _verdict(comparison: ComparisonView, judged: Judged, trust: TrustView) -> Headline:
+def _verdict(
+    comparison: ComparisonView, judged: Judged, trust: TrustView, differences: tuple[Difference, ...]
+) -> Headline:
     word = {
         Verdict.FASTER: "SPECULATIVE WINS",
         Verdict.SLOWER: "SPECULATIVE LOSES",
@@ -125,6 +128,9 @@ def _verdict(comparison: ComparisonView, judged: Judged, trust: TrustView) -> He
     if judged.comparison.is_delivery_different and comparison.delivered_speedup is not None:
         sentence += f", delivered {comparison.delivered_speedup:.2f}×"
     parts = []
+    if others := [difference.name for difference in differences if difference.weight == "matters"]:
+        # A speed-up that may have another reason than speculation: said first, since the line can be cut.
+        parts.append(f"! not the only difference: {_listed(others)}")
     if comparison.accept_len is not None and comparison.break_even_accept_len is not None:
         parts.append(f"accept {comparison.accept_len:.2f}, break-even {comparison.break_even_accept_len:.2f}")
     parts.append(_trusted(trust))

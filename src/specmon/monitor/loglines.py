@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from specmon.monitor.snapshot import LogLine, Role
+from specmon.visible import visible
 
 HELD_LINES = 1000
 _LONGEST = 2000  # characters of a line that are shown
-_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 
 Describe = Callable[[], tuple[str, Role]]
 Excluded = Callable[[int], tuple[bool, bool, str | None]]  # is_stats, is_unparsed, the excluding rule
@@ -52,7 +51,7 @@ class LogBuffer:
         is_stats, is_unparsed, excluded = marks[line.server](line.position)
         shown = line.shown
         if shown is None:
-            text = visible(line.raw)
+            text = line_text(line.raw)
         elif shown.excluded == excluded and shown.server == name and shown.role is role:
             return shown
         else:
@@ -61,25 +60,7 @@ class LogBuffer:
         return line.shown
 
 
-def visible(raw: bytes) -> str:
-    """A line as text that cannot steer a terminal: colours dropped, other control characters as ^X.
-
-    Of a progress bar that redraws itself, only its last state is shown.
-    """
-    text = raw.decode("utf-8", "replace").rstrip("\r\n")
-    text = text.rsplit("\r", 1)[-1]
-    text = _ESCAPES.sub("", text)
-    if not text.isprintable():
-        text = "".join(map(_visible_character, text))
+def line_text(raw: bytes) -> str:
+    """A line as text that cannot steer a terminal. Of a progress bar that redraws itself, the last state is shown."""
+    text = visible(raw.decode("utf-8", "replace").rstrip("\r\n").rsplit("\r", 1)[-1])
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
-
-
-def _visible_character(character: str) -> str:
-    if character.isprintable():
-        return character
-    if character == "\t":
-        return " "
-    code = ord(character)
-    if code < 32:
-        return "^" + chr(code + 64)
-    return "^?" if code == 127 else f"\\u{code:04x}"

@@ -131,8 +131,8 @@ def _of_life(server: ServerMonitor, life: Life, figures: RunFigures, *, is_finis
         found.append(
             Notice(
                 "stats_missing",
-                "The server answers requests but logs no decode lines. Look for a lost stderr, a log level above INFO "
-                "or switched-off statistics.",
+                "The server answers requests but logs no decode lines. They go to stderr: start the server with "
+                "`> LOG 2>&1`. If stderr is in this file, a log level above INFO hides them.",
             )
         )
     return found

@@ -106,17 +106,18 @@ class Pictures:
         pair = (baseline, speculative)
         strangers = [self._view(server, names, None, now) for server in session.servers if server not in pair]
         others = tuple(view for view in strangers if view is not None)
+        differences = self._differing(baseline, speculative)
         return Snapshot(
             title=session.title,
             mode=session.mode,
             now=now,
-            headline=headline_of(left, right, comparison, judged, trust, others),
+            headline=headline_of(left, right, comparison, judged, trust, others, differences),
             trust=trust,
             comparison=comparison,
             baseline=left,
             speculative=right,
             others=others,
-            differences=self._differing(baseline, speculative),
+            differences=differences,
             events=self._events(names),
             log=self._lines(names),
             log_revision=session.log.revision,

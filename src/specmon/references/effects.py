@@ -16,7 +16,7 @@ class _Effect(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     kind: Literal["env", "flag", "version", "gpu"]
-    weight: Literal["matters", "noise"]
+    weight: Literal["matters", "expected", "noise"]
     reason: str
     names: tuple[str, ...]
 
@@ -47,9 +47,9 @@ def weigh(kind: str, name: str, *, is_speculation_expected: bool) -> Weight:
     Between a baseline and a speculative server the `speculative_*` flags are the subject of the study, so
     they are "expected"; between a reference and its own server they are not.
     """
-    if kind == "flag" and is_speculation_expected and name.startswith("speculative_"):
-        return Weight("expected", "the two servers differ in speculation on purpose")
     for effect in _known():
+        if effect.weight == "expected" and not is_speculation_expected:
+            continue
         if effect.kind == kind and any(fnmatchcase(name, pattern) for pattern in effect.names):
             return Weight(effect.weight, effect.reason)
     if kind in ("version", "gpu"):

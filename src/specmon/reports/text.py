@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from rich import box
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -16,6 +16,7 @@ from specmon.monitor.snapshot import Role, Trust
 from specmon.monitor.verdict import Judged
 from specmon.references.diff import compare
 from specmon.reports.times import stamp
+from specmon.visible import visible
 
 _LEVELS_SHOWN = 8
 
@@ -23,7 +24,7 @@ _LEVELS_SHOWN = 8
 def to_text(session: Session, console: Console) -> None:
     """Print the report of a session on a console. Server text is never read as markup."""
     judged = session.judge()
-    console.print(Text(_opening(session, judged), style="bold"), soft_wrap=True)
+    _say(console, _opening(session, judged), style="bold")
     _print_comparison(session, judged, console)
     names = session.names()
     for server in session.servers:
@@ -34,7 +35,12 @@ def to_text(session: Session, console: Console) -> None:
         console.print()
         console.print(Text("What to do next", style="bold"))
         for step in advice:
-            console.print(Text(f"  - {step}"), soft_wrap=True)
+            _say(console, f"  - {step}")
+
+
+def _say(console: Console, text: str, style: str = "") -> None:
+    """One line, never wrapped by us: a terminal does that, and a file should hold whole sentences."""
+    console.print(Text(visible(text), style=style), soft_wrap=True)
 
 
 def _opening(session: Session, judged: Judged | None) -> str:
@@ -93,18 +99,18 @@ def _print_comparison(session: Session, judged: Judged | None, console: Console)
             f"differs from the reference: {cause.name} was {cause.before or 'unset'}, is {cause.now or 'unset'}"
         )
     for line in lines:
-        console.print(Text(f"  {line}"), soft_wrap=True)
+        _say(console, f"  {line}")
 
 
 def _print_server(session: Session, server: ServerMonitor, name: str, console: Console) -> None:
     head = f"{name}  {server.role.value}, {server.engine or 'engine unknown'}"
-    console.print(Text(head, style="bold"), soft_wrap=True)
+    _say(console, head, style="bold")
     if server.source != name:
-        console.print(Text(f"  {server.source}"), soft_wrap=True)
+        _say(console, f"  {server.source}")
     if server.life is not None and server.engine is not None:
         _print_life(server, server.life, console)
     for notice in notices_of(server, is_finished=session.is_finished):
-        console.print(Text(f"  ! {notice.text}"), soft_wrap=True)
+        _say(console, f"  ! {notice.text}")
 
 
 def _print_life(server: ServerMonitor, life: Life, console: Console) -> None:
@@ -116,10 +122,10 @@ def _print_life(server: ServerMonitor, life: Life, console: Console) -> None:
         where += f", speculation {life.speculation}"
     if life.last_sample_at is not None:
         where += f", last sample {stamp(life.last_sample_at, server.utc_offset_s)}"
-    console.print(Text(f"  {where}"), soft_wrap=True)
-    console.print(Text(f"  {_counts(figures, server)}"), soft_wrap=True)
+    _say(console, f"  {where}")
+    _say(console, f"  {_counts(figures, server)}")
     if figures.levels:
-        console.print(_level_table(figures, console))
+        console.print(Padding(_level_table(figures), (0, 0, 0, 2)))
         if len(figures.levels) > _LEVELS_SHOWN:
             console.print(Text(f"  {len(figures.levels) - _LEVELS_SHOWN} more levels: see --format json"))
 
@@ -138,10 +144,10 @@ def _counts(figures: RunFigures, server: ServerMonitor) -> str:
     return text
 
 
-def _level_table(figures: RunFigures, console: Console) -> Table:
-    table = Table(box=box.SIMPLE_HEAD if console.is_terminal else box.ASCII2, pad_edge=True)
-    for heading in ("running", "clean", "decode tok/s", "95 %", "delivered", "accept len", "cycle ms", "graph"):
-        table.add_column(heading, justify="right")
+def _level_table(figures: RunFigures) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="underline")  # 76 columns and no ruling
+    for heading in ("B", "clean", "decode tok/s", "95 %", "delivered", "accept", "cycle ms", "graph"):
+        table.add_column(heading, justify="right", no_wrap=True)
     shown = sorted(figures.levels, key=lambda level: (-level.clean, -level.samples))[:_LEVELS_SHOWN]
     for level in sorted(shown, key=lambda level: level.running):
         table.add_row(*_level_cells(level))
@@ -152,9 +158,9 @@ def _level_cells(level: LevelFigures) -> tuple[str, ...]:
     interval = level.decode_tok_s_ci95
     return (
         str(level.running),
-        f"{level.clean} of {level.samples}",
+        f"{level.clean}/{level.samples}",
         _number(level.decode_tok_s, 1),
-        f"{interval[0]:.1f} - {interval[1]:.1f}" if interval is not None else "-",
+        f"{interval[0]:.1f}-{interval[1]:.1f}" if interval is not None else "-",
         _number(level.delivered_tok_s, 1),
         _number(level.accept_len, 2),
         _number(level.cycle_ms, 2),
