@@ -38,6 +38,7 @@ from specmon.monitor.snapshot import (
 
 NOW = 20_510 * 86_400.0 + 16 * 3600 + 41 * 60 + 43
 RESTART = NOW - 178
+_NAMES = ("gpu01:30000", "gpu02:30000")
 
 
 def wobble(index: int, size: float) -> float:
@@ -76,7 +77,7 @@ def _excluded(**counts: int) -> MappingProxyType[str, int]:
     return MappingProxyType(counts)
 
 
-def _log(names: tuple[str, str], count: int = 60) -> tuple[LogLine, ...]:
+def _log(names: tuple[str, str], base: float, spec: float, count: int = 60) -> tuple[LogLine, ...]:
     lines: list[LogLine] = []
     for index in range(count):
         at = NOW - (count - index) * 0.5
@@ -85,15 +86,21 @@ def _log(names: tuple[str, str], count: int = 60) -> tuple[LogLine, ...]:
             text = (
                 f"[{clock} TP0] Decode batch, #running-req: 1, #token: {338 + index}, token usage: 0.00, accept len: "
                 f"{2.10 + wobble(index, 0.04):.2f}, accept rate: 0.55, cuda graph: True, "
-                f"gen throughput (token/s): {75.9 + wobble(index, 0.6):.2f}, #queue-req: 0"
+                f"gen throughput (token/s): {spec + wobble(index, 0.6):.2f}, #queue-req: 0"
             )
             lines.append(LogLine(names[1], Role.SPECULATIVE, at, text, is_stats=True))
         else:
             text = (
                 f"[{clock} TP0] Decode batch, #running-req: 1, #token: {341 + index}, token usage: 0.00, "
-                f"cuda graph: True, gen throughput (token/s): {62.9 + wobble(index, 0.4):.2f}, #queue-req: 0"
+                f"cuda graph: True, gen throughput (token/s): {base + wobble(index, 0.4):.2f}, #queue-req: 0"
             )
             lines.append(LogLine(names[0], Role.BASELINE, at, text, is_stats=True))
+    return tuple(lines)
+
+
+def _odd_log() -> tuple[LogLine, ...]:
+    """The story's log: a prefill and what it spoils, a warning, a line that came in half."""
+    names, lines = _NAMES, list(_log(_NAMES, 62.9, 75.9))
     text = "[2026-02-26 16:41:38 TP0] Prefill batch, #new-seq: 1, #new-token: 512, #cached-token: 0"
     lines[-9] = LogLine(names[1], Role.SPECULATIVE, NOW - 5, text, is_stats=True)
     lines[-7] = replace(lines[-7], excluded="after_prefill")
@@ -211,7 +218,7 @@ def diverged() -> Snapshot:
             EventLine(NOW - 201, Severity.OK, "gpu02:30000", "reconnected after 12 s, no line lost"),
             EventLine(NOW - 213, Severity.WARNING, "gpu02:30000", "connection lost, trying again"),
         ),
-        log=_log(("gpu01:30000", "gpu02:30000")),
+        log=_odd_log(),
         log_revision=60,
         version=7,
     )  # fmt: skip
@@ -259,6 +266,7 @@ def healthy() -> Snapshot:
         ),
         baseline=base,
         speculative=spec,
+        log=_log(_NAMES, 88.8, 94.0),
         events=(
             EventLine(NOW - 150, Severity.OK, "", "baseline matches reference nccl-tuned (88.8 tok/s)"),
             EventLine(NOW - 201, Severity.OK, "gpu02:30000", "reconnected after 12 s, no line lost"),

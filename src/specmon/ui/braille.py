@@ -125,7 +125,7 @@ def ticks(low: float, high: float, rows: int) -> dict[int, float]:
     found: dict[int, float] = {}
     for part in range(1, parts + 1):
         value = low + (high - low) * part / parts
-        found[min(rows - 1, round(rows * (1 - part / parts)))] = value
+        found[rows - 1 - dot_row(value, low, high, rows * 4) // 4] = value
     return found
 
 

@@ -18,8 +18,8 @@ from specmon.ui.panels.logpane import LogPane
 from specmon.ui.panels.side import Side
 from specmon.ui.panels.verdict import VerdictBand
 
-_RATIO = "no ratio over time yet: samples of both servers are not paired by the clock"
-_LEVELS = "no table yet: one level is compared; others need samples of both servers at 2, 4, 8, 16 running"
+_RATIO = "not measured yet: samples of both servers are not paired by the clock"
+_LEVELS = "one level so far; each further one needs clean samples of both servers"
 
 
 class Dashboard(Container):

@@ -182,7 +182,7 @@ def _two_columns(width: int, height: int, focus: Focus, has_playback: bool, has_
     is_wide = width >= WIDE
     is_overview = focus is Focus.OVERVIEW
     bands = [
-        _Band("verdict", 2, 2, 3),
+        _Band("verdict", 2, 2, 3 if height < 16 else 2),
         _Band("figures", 4, 4, 4),
         _Band("header", 1, 1, 1),
         _Band("footer", 1, 1, 1),

@@ -186,9 +186,9 @@ class Phases(Panel):
     def rows(self, width: int, height: int) -> Sequence[Content]:
         """What is missing and what to do."""
         lines = [
-            ("? no phase data: the log has no phase times", "$foreground"),
-            ("  to get them, start SGLang ≥ 0.5.11 with", "$quiet"),
-            ("  --enable-metrics and in its environment", "$quiet"),
-            ("  SGLANG_ENABLE_METRICS_DEVICE_TIMER=1", "$foreground"),
+            (" ? no phase data: the log has no phase times", "$foreground"),
+            ("   to get them, start SGLang ≥ 0.5.11 with", "$quiet"),
+            ("   --enable-metrics and in its environment", "$quiet"),
+            ("   SGLANG_ENABLE_METRICS_DEVICE_TIMER=1", "$foreground"),
         ]
         return [fit([piece(line)], width) for line in lines][:height]

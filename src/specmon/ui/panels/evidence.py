@@ -59,8 +59,8 @@ def difference_rows(found: Sequence[Difference], width: int, look: Look) -> list
     names = max((cell_len(visible(each.name)) for each in found), default=0)
     befores = max((cell_len(_value(each.before, 99)) for each in found), default=0)
     nows = max((cell_len(_value(each.now, 99)) for each in found), default=0)
-    # Sign, gaps and arrow take 8 cells, the weight 10; values may have half of the rest, the name has what remains.
-    room = width - 8
+    # Sign, gaps and arrow take 9 cells, the weight 10; values may have half of the rest, the name has what remains.
+    room = width - 9
     weight_width = 10 if room - min(names, 30) - befores - nows >= 10 else 0
     value_width = max(5, (room - weight_width - 8) // 3)
     before_width, now_width = min(befores, value_width), min(nows, value_width)

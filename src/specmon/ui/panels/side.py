@@ -116,13 +116,11 @@ class Figures(Panel):
         top, middle, bottom = figures.tall(figures.tok_s(level.decode_tok_s, 5))
         style = self._number_style(view)
         room = width - len(top) - 3
-        quantiles = [
-            piece(("p5 ", "$quiet"), (figures.tok_s(level.p5_tok_s), "$foreground"), rank=3),
-            piece(("p95 ", "$quiet"), (figures.tok_s(level.p95_tok_s), "$foreground"), rank=3),
-        ]
+        low, high = figures.tok_s(level.p5_tok_s), figures.tok_s(level.p95_tok_s)
+        quantiles = piece(("p5 ", "$quiet"), (low, "$foreground"), ("  p95 ", "$quiet"), (high, "$foreground"), rank=3)
         speed = [piece(("tok/s", "$quiet")), *self._spread(view)]
         delivered = piece(("delivered ", "$quiet"), (figures.tok_s(level.delivered_tok_s), "$foreground"))
-        first = fit([*speed, delivered, *quantiles], room)
+        first = fit([*speed, delivered, quantiles], room)
         tails = (first, fit(self._pace(view), room), fit(self._load(view), room))
         return [
             Content.assemble((digits, style), "   ", tail)
