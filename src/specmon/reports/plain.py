@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from specmon.monitor.headline import likely_cause
-from specmon.monitor.snapshot import SamplePoint, ServerView, Severity, Snapshot, Trust
+from specmon.monitor.snapshot import LinkState, SamplePoint, ServerView, Severity, Snapshot, Trust
 from specmon.monitor.trust import percent
+from specmon.visible import visible
 
 _GLYPHS = {Severity.OK: "✓", Severity.INFO: "~", Severity.WARNING: "!", Severity.ALERT: "✗"}
 _BARS = "▁▂▃▄▅▆▇█"
@@ -20,7 +21,7 @@ def plain_lines(snapshot: Snapshot) -> list[str]:
     if snapshot.speculative is not None:
         lines.append(_server("spec", snapshot.speculative, top, _speculative(snapshot)))
     lines += [_server(view.name, view, top, "") for view in snapshot.others]
-    return lines
+    return [visible(line) for line in lines]
 
 
 def _verdict(snapshot: Snapshot) -> str:
@@ -29,17 +30,23 @@ def _verdict(snapshot: Snapshot) -> str:
     if trust.state is Trust.DIVERGED and trust.deviation is not None:
         cause = likely_cause(trust.causes)
         return f"{glyph} {headline.word} {percent(trust.deviation)}" + (f"   {cause}" if cause else "")
-    return f"{glyph} {headline.word}   {headline.sentence}".rstrip()
+    caution = headline.why.split(" · ", 1)[0] if headline.why.startswith("!") else ""
+    return "   ".join(part for part in (f"{glyph} {headline.word}", headline.sentence, caution) if part)
 
 
 def _server(side: str, view: ServerView, top: float, extra: str) -> str:
     level = view.level
     if level is None or level.decode_tok_s is None:
-        return f"{side} no data: {view.no_data_reason}"
+        return f"{side} no data: {_broken_link(view) or view.no_data_reason}"
     delivered = f" delivered {level.delivered_tok_s:.1f}" if level.delivered_tok_s is not None else ""
-    age = f" ({_age(view)})" if view.is_stale else ""
+    ages = [_age(view) if view.is_stale else "", _broken_link(view)]
+    age = f" ({', '.join(filter(None, ages))})" if any(ages) else ""
     parts = [f"{side} {level.decode_tok_s:.1f} tok/s{delivered}{age}", _spark(view, top), extra]
     return "  ".join(part for part in parts if part)
+
+
+def _broken_link(view: ServerView) -> str:
+    return view.link.detail if view.link.state in (LinkState.WAITING, LinkState.REFUSED) else ""
 
 
 def _age(view: ServerView) -> str:
