@@ -8,7 +8,7 @@ import pytest
 from textual.geometry import Offset, Region
 
 from specmon.errors import SourceRefused
-from specmon.monitor.snapshot import EventLine, LogLine, Role, Severity, Snapshot
+from specmon.monitor.snapshot import EventLine, LogLine, Mark, MarkKind, Role, Severity, Snapshot, Trust
 from specmon.ui.app import SpecmonApp
 from specmon.ui.chart import Chart
 from specmon.ui.help import HelpScreen
@@ -330,3 +330,25 @@ async def test_one_bell_for_a_change_into_an_alert(monkeypatch: pytest.MonkeyPat
             feed.show(pictures.diverged())
             await pilot.pause(0.03)
         assert rung == [True]
+
+
+async def test_against_the_reference_is_shown_only_while_it_differs() -> None:
+    story = pictures.diverged()
+    trusted = replace(story, trust=replace(story.trust, state=Trust.MATCHES))
+    app = SpecmonApp(StillFeed(trusted))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        assert "apparent" not in text(app)
+        assert "against the reference" not in text(app)
+
+
+async def test_marks_that_stand_close_keep_the_more_important_word() -> None:
+    story = pictures.diverged()
+    assert story.baseline is not None
+    marks = tuple(Mark(pictures.RESTART + 9 * i, kind, "") for i, kind in enumerate((MarkKind.RESTART, MarkKind.DRIFT)))
+    app = SpecmonApp(StillFeed(replace(story, baseline=replace(story.baseline, marks=marks))))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        axis = next(row for row in frame(app) if row.startswith("│   0┼"))
+        assert axis.count("┴") == 2
+        assert "restart" in axis

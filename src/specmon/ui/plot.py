@@ -25,6 +25,8 @@ Measure: TypeAlias = Callable[[SamplePoint], "float | None"]
 _SPANS_S = (60.0, 120.0, 300.0, 600.0, 900.0, 1800.0)
 _MARK_SIGNS = {MarkKind.RESTART: "│", MarkKind.GAP: "┊", MarkKind.CRASH: "┃", MarkKind.DRIFT: "╎"}
 
+_MARK_ORDER = (MarkKind.CRASH, MarkKind.RESTART, MarkKind.GAP, MarkKind.DRIFT)
+
 
 def throughput(point: SamplePoint) -> float | None:
     """What the speed chart draws."""
@@ -232,13 +234,17 @@ def _time_axis(plot: Plot, window: Window, cells: int) -> list[Run]:
         row[start : start + len(text)] = [(char, part) for char in text]
         return True
 
-    # Marks first: where one stands is worth more than the ends of the axis.
-    for mark in sorted(plot.marks, key=lambda mark: mark.at, reverse=True):
-        if window.start <= mark.at <= window.end:
-            cell = min(cells - 1, int((mark.at - window.start) / window.span_s * cells))
-            part = f"mark-{mark.kind}"
-            row[cell] = ("┴", part)
-            _ = write(cell + 1, str(mark.kind), part) or write(cell - len(mark.kind), str(mark.kind), part)
+    # Marks first: where one stands is worth more than the ends of the axis, and a restart more than what follows it.
+    stands = [
+        (min(cells - 1, int((mark.at - window.start) / window.span_s * cells)), mark.kind)
+        for mark in plot.marks
+        if window.start <= mark.at <= window.end
+    ]
+    for cell, kind in stands:
+        row[cell] = ("┴", f"mark-{kind}")
+    for cell, kind in sorted(stands, key=lambda stand: (_MARK_ORDER.index(stand[1]), -stand[0])):
+        part = f"mark-{kind}"
+        _ = write(cell + 1, str(kind), part) or write(cell - len(kind), str(kind), part)
     write(cells - len(right), right, "label")
     write(0, left, "label")
     return list(_runs(row))

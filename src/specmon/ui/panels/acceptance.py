@@ -50,9 +50,7 @@ class Acceptance(Vertical):
             chart.show(None)
             return
         window = plot.side_window(view, plot.common_window(snapshot))
-        high = float(view.launch.num_draft_tokens or 0)
-        if high < 2:
-            high = plot.shared_top(snapshot, plot.acceptance, [even], 1.0)
+        high = plot.shared_top(snapshot, plot.acceptance, [even], 1.0)
         name = "" if even is None else f"break-even {figures.length(even)}"
         chart.show(plot.Plot(view.points, view.marks, plot.acceptance, window, 1.0, high, "", even, name))
 

@@ -6,12 +6,19 @@ from collections.abc import Callable, Sequence
 
 from textual.content import Content
 
-from specmon.monitor.snapshot import ComparisonView, LevelFigures, ServerView
+from specmon.monitor.snapshot import AgainstReference, ComparisonView, LevelFigures, ServerView, Snapshot, Trust
 from specmon.ui import figures
 from specmon.ui.panel import Panel
 from specmon.ui.row import Piece, first_that_fits, fit, piece
 
 _HOW = "SGLang ≥ 0.5.11 with --enable-metrics and SGLANG_ENABLE_METRICS_DEVICE_TIMER=1"
+
+
+def against_reference(snapshot: Snapshot) -> AgainstReference | None:
+    """The second reading, worth its place only while the baseline is not the recorded one."""
+    if snapshot.comparison is None or snapshot.trust.state in (Trust.MATCHES, Trust.RECOVERED):
+        return None
+    return snapshot.comparison.against_reference
 
 
 class Comparison(Panel):
@@ -48,11 +55,11 @@ class Comparison(Panel):
         comparison = self.snapshot.comparison
         if comparison is None or comparison.speedup is None:
             return self._row(label, _missing(comparison), width=width)
-        against = comparison.against_reference
+        against = against_reference(self.snapshot)
         apparent = figures.times(comparison.speedup)
         if against is not None:
             reference = figures.times(against.speedup)
-            strong = "bold $alert" if against.speedup < 1 else "bold $good"
+            strong = "bold $caution" if against.speedup < 1 else "bold $good"
             return self._row(
                 label,
                 [
@@ -63,7 +70,7 @@ class Comparison(Panel):
                 [piece((f"{apparent} apparent", "$foreground")), piece((f"{reference} vs ref", strong))],
                 width=width,
             )
-        strong = "bold $alert" if comparison.speedup < 1 else "bold $good"
+        strong = "bold $caution" if comparison.speedup < 1 else "bold $good"
         words = [piece((apparent, strong))]
         if comparison.speedup_ci95 is not None:
             low, high = comparison.speedup_ci95
@@ -81,7 +88,7 @@ class Comparison(Panel):
         if comparison is None or comparison.break_even_accept_len is None:
             return self._row(label, _missing(comparison), width=width)
         even, accept = figures.length(comparison.break_even_accept_len), figures.length(comparison.accept_len)
-        against = comparison.against_reference
+        against = against_reference(self.snapshot)
         headroom = figures.percent(comparison.headroom)
         if against is not None:
             theirs = figures.length(against.break_even_accept_len)

@@ -32,8 +32,9 @@ class Header(Panel):
         snapshot = self.snapshot
         names = " vs ".join(view.name for view in (snapshot.baseline, snapshot.speculative) if view is not None)
         left = [piece((" specmon ", "bold $brand"))]
-        if snapshot.title and snapshot.title != "specmon":
-            left.append(piece((snapshot.title, "$foreground"), rank=3))
+        title = snapshot.title.removeprefix("specmon").strip()
+        if title and title != snapshot.mode:
+            left.append(piece((title, "$foreground"), rank=3))
         if names:
             left.append(piece((names, "$foreground"), rank=6))
         right: list[Piece] = []

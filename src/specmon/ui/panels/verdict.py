@@ -10,13 +10,14 @@ from specmon.monitor.snapshot import Severity
 from specmon.ui import figures
 from specmon.ui.look import SEVERITY_STYLE
 from specmon.ui.panel import Panel
+from specmon.ui.panels.comparison import against_reference
 from specmon.ui.row import Piece, cut, fit, flow, piece, visible
 
 
 class VerdictBand(Panel):
     """A sign, a word, a sentence and a line of why."""
 
-    depends_on = ("headline", "comparison")
+    depends_on = ("headline", "comparison", "trust")
 
     def watch_snapshot(self) -> None:
         """The colour of the band follows the severity."""
@@ -68,7 +69,7 @@ class VerdictBand(Panel):
         head, comparison = self.snapshot.headline, self.snapshot.comparison
         blocks: list[tuple[str, tuple[str, str, str], str]] = []
         if comparison is not None and comparison.speedup is not None and not self.look.ascii_only:
-            against = comparison.against_reference
+            against = against_reference(self.snapshot)
             note = "apparent" if against is not None else "speed-up"
             tall = figures.tall(figures.times(comparison.speedup))
             blocks.append((note, tall, "$quiet" if against is not None else "$foreground"))
