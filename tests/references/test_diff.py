@@ -30,6 +30,11 @@ def test_value_that_is_not_set_on_one_side_is_none() -> None:
     assert (lost.before, lost.now) == ("LL", None)
 
 
+def test_flag_that_is_none_is_not_set() -> None:
+    (gained,) = compare(Fingerprint(flags={"quantization": None}), Fingerprint(flags={"quantization": "fp8"}))
+    assert (gained.before, gained.now, gained.weight) == (None, "fp8", "matters")
+
+
 def test_environment_that_was_never_read_proves_nothing() -> None:
     assert compare(Fingerprint(env={"NCCL_PROTO": "LL"}), Fingerprint(env=None)) == ()
 

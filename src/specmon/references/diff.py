@@ -55,7 +55,7 @@ def _table(
 
 
 def _shown(table: Mapping[str, JsonValue] | Mapping[str, str], name: str) -> str | None:
-    if name not in table:
+    value = table.get(name)
+    if value is None:  # a flag that the engine prints as None is not set either
         return None
-    value = table[name]
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

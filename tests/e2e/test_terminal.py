@@ -1,0 +1,88 @@
+"""The program in a real terminal (tmux): it draws, answers keys, fits every size and leaves the terminal clean."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+TMUX = shutil.which("tmux")
+pytestmark = pytest.mark.skipif(TMUX is None, reason="no tmux here (install tmux)")
+
+
+class Terminal:
+    """One tmux session with a shell in it, on a server of its own."""
+
+    def __init__(self, folder: Path, columns: int, rows: int) -> None:
+        assert TMUX is not None
+        self._tmux = [TMUX, "-S", str(folder / "tmux"), "-f", "/dev/null"]
+        home = folder / "home"
+        home.mkdir()
+        shell = f"env -i HOME={home} PATH={os.environ['PATH']} TERM=screen-256color LANG=C.UTF-8 PS1='prompt$ ' sh"
+        self._run("new-session", "-d", "-x", str(columns), "-y", str(rows), "-c", str(folder), shell)
+
+    def _run(self, *args: str) -> str:
+        done = subprocess.run([*self._tmux, *args], capture_output=True, text=True, timeout=20, check=True)
+        return done.stdout
+
+    def type(self, *keys: str) -> None:
+        self._run("send-keys", *keys)
+
+    def text(self) -> str:
+        return self._run("capture-pane", "-p")
+
+    def wait_for(self, part: str, seconds: float = 30) -> str:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if part in (text := self.text()):
+                return text
+            time.sleep(0.1)
+        raise AssertionError(f"{part!r} did not appear:\n{self.text()}")
+
+    def resize(self, columns: int, rows: int) -> None:
+        self._run("resize-window", "-x", str(columns), "-y", str(rows))
+
+    def close(self) -> None:
+        subprocess.run([*self._tmux, "kill-server"], capture_output=True, timeout=20, check=False)
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Iterator[Terminal]:
+    opened = Terminal(tmp_path, 120, 40)
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+def test_demo_tells_its_story_on_a_real_terminal(terminal: Terminal) -> None:
+    terminal.type(f"{sys.executable} -m specmon demo --speed 20", "Enter")
+    terminal.wait_for("BASELINE NOT TRUSTED")
+    text = terminal.wait_for("story is over")
+    assert "NCCL_PROTO" in text
+    assert "1.21×" in text
+    assert "0.85×" in text
+    for columns, rows in ((80, 24), (200, 60), (40, 12)):
+        terminal.resize(columns, rows)
+        time.sleep(0.6)  # tmux tells the program of the new size when it likes
+        small = terminal.wait_for("NOT TRUSTED")
+        assert "Traceback" not in small
+        assert all(len(line) <= columns for line in small.splitlines())
+    terminal.type("q")
+    text = terminal.wait_for("prompt$")
+    assert "Traceback" not in text
+
+
+def test_quitting_leaves_a_usable_terminal(terminal: Terminal) -> None:
+    terminal.type(f"{sys.executable} -m specmon demo", "Enter")
+    terminal.wait_for("DEMO")
+    terminal.type("q")
+    terminal.wait_for("prompt$")
+    terminal.type("echo still $((40 + 2))", "Enter")
+    terminal.wait_for("still 42")
