@@ -127,6 +127,9 @@ class SpecmonApp(App[None]):
         if key != self._shown:
             self._shown = key
             self.snapshot = fresh
+        else:
+            # Between two samples only the clock goes on.
+            self.query_one(Header).snapshot = fresh
 
     def watch_snapshot(self, snapshot: Snapshot) -> None:
         """Keys that only a replay has come and go with it."""
@@ -278,8 +281,8 @@ def _key_of(snapshot: Snapshot) -> tuple[object, ...]:
     sides = (snapshot.baseline, snapshot.speculative)
     return (
         snapshot.version,
-        int(snapshot.now),
+        int(snapshot.now) // 2,  # the charts move on also when nothing comes
         snapshot.log_revision,
         playback and (playback.is_paused, playback.speed, round(playback.position)),
-        *((view.is_stale, int(view.age_s or 0)) for view in sides if view is not None),
+        *((view.is_stale, max(1, int(view.age_s or 0))) for view in sides if view is not None),
     )
