@@ -17,12 +17,14 @@ from specmon.ui.row import Piece, fit, fits, piece
 class DemoNote(Panel):
     """Says that this is a demo, and what it shows at the moment."""
 
-    depends_on = ("demo_note",)
+    depends_on = ("demo_note", "mode")
 
     def rows(self, width: int, height: int) -> Sequence[Content]:
         """One row."""
         note = self.snapshot.demo_note or "recorded logs, played over a real SSH connection to this machine"
-        return [fit([piece((" DEMO ", "bold reverse $brand")), piece((note, "$foreground"))], width)]
+        # A capture may bring notes of its own into a replay; only the demo calls itself one.
+        label = " DEMO " if self.snapshot.mode == "demo" else " NOTE "
+        return [fit([piece((label, "bold reverse $brand")), piece((note, "$foreground"))], width)]
 
 
 class PlaybackBar(Panel):
