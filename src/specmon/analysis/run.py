@@ -135,6 +135,13 @@ class RunStatistics:
         """The ranks whose figures make up the server's."""
         return ranks_that_add_up(self._ranks)
 
+    def newest_tok_s(self, tag: str) -> float | None:
+        """The server's speed with the newest line of every rank that adds up; None when `tag` is a duplicate's."""
+        counted = self.counted_ranks
+        if len(self._ranks) > 1 and tag not in counted:
+            return None
+        return _sum([self._ranks[each].last_tok_s for each in counted if self._ranks[each].samples])
+
     def figures(self) -> RunFigures:
         """All that the samples so far come to."""
         counted = [self._ranks[tag] for tag in self.counted_ranks]

@@ -22,6 +22,7 @@ from specmon.sources.discovery import Discovery, discover
 from specmon.sources.follow import BACKFILL_BYTES, Pace
 from specmon.sources.remote_file import RemoteFile
 from specmon.sources.ssh import SshHost, SshSettings
+from specmon.visible import visible
 
 
 def connect(
@@ -65,10 +66,10 @@ def connect(
                 else await _found(session, addresses, open_hosts, from_start=from_start)
             )
             feed = LiveFeed(session, channels, clock=time.time)
-            await show(feed, is_plain=is_plain, interval_s=interval_s, theme=theme, is_ascii=is_ascii)
+            status = await show(feed, is_plain=is_plain, interval_s=interval_s, theme=theme, is_ascii=is_ascii)
             for reason in feed.refusals:
-                click.echo(f"specmon: {reason}", err=True)
-            return 2 if len(feed.refusals) == len(channels) else 0
+                click.echo(f"specmon: {visible(reason)}", err=True)
+            return 2 if len(feed.refusals) == len(channels) else status
 
     return asyncio.run(run())
 

@@ -33,7 +33,7 @@ def demo(*, speed: float, is_plain: bool, interval_s: float, theme: str | None, 
 
     stays = not is_plain and has_screen()
 
-    async def run() -> None:
+    async def run() -> int:
         world = CaptureWorld(capture, speed=speed, clock=time.monotonic)
         session = Session(reference=reference, title="specmon demo", mode="demo")
         async with demo_server(world) as server, server.host() as host:
@@ -47,7 +47,6 @@ def demo(*, speed: float, is_plain: bool, interval_s: float, theme: str | None, 
                 told=lambda: _OVER if world.is_over else capture.note_at(world.time()),
                 is_over=None if stays else lambda: world.is_over,
             )
-            await show(feed, is_plain=is_plain, interval_s=interval_s, theme=theme, is_ascii=is_ascii)
+            return await show(feed, is_plain=is_plain, interval_s=interval_s, theme=theme, is_ascii=is_ascii)
 
-    asyncio.run(run())
-    return 0
+    return asyncio.run(run())

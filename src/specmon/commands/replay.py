@@ -62,7 +62,7 @@ def replay(
     if not given:
         raise ConfigError("replay needs a log: name a file, a capture directory or - for stdin, or try `specmon demo`.")
 
-    async def run() -> None:
+    async def run() -> int:
         with ExitStack() as stack:
             cast = _Cast()
             async with Hosts() as hosts:
@@ -85,10 +85,9 @@ def replay(
                 starts_at=min((capture.starts_at for capture in cast.captures), default=None),
                 told=cast.captures[0].note_at if len(cast.captures) == 1 else lambda _: "",
             )
-            await show(feed, is_plain=is_plain, interval_s=interval_s, theme=theme, is_ascii=is_ascii)
+            return await show(feed, is_plain=is_plain, interval_s=interval_s, theme=theme, is_ascii=is_ascii)
 
-    asyncio.run(run())
-    return 0
+    return asyncio.run(run())
 
 
 async def _join(cast: _Cast, address: SourceAddress, role: Role | None, hosts: Hosts, stack: ExitStack) -> None:

@@ -19,14 +19,20 @@ def has_screen() -> bool:
     return all(stream is not None and stream.isatty() for stream in streams) and os.environ.get("TERM") != "dumb"
 
 
-async def show(feed: Feed, *, is_plain: bool, interval_s: float, theme: str | None, is_ascii: bool) -> None:
-    """Run a feed until the user quits or, without a screen, until it has ended."""
+async def show(feed: Feed, *, is_plain: bool, interval_s: float, theme: str | None, is_ascii: bool) -> int:
+    """Run a feed until the user quits or, without a screen, until it has ended; the exit code is returned."""
     if is_plain or not has_screen():
         await print_lines(feed, interval_s=interval_s, write=click.echo)
-        return
+        return 0
     from specmon.ui.app import SpecmonApp
 
-    await SpecmonApp(feed, theme=theme, ascii_only=is_ascii).run_async()
+    app = SpecmonApp(feed, theme=theme, ascii_only=is_ascii or not _can_write_utf8())
+    await app.run_async()
+    return app.return_code or 0
+
+
+def _can_write_utf8() -> bool:
+    return (sys.stderr.encoding or "").lower().replace("-", "") == "utf8"
 
 
 async def print_lines(feed: Feed, *, interval_s: float, write: Callable[[str], object]) -> None:

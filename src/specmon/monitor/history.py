@@ -29,7 +29,7 @@ from specmon.monitor.launch import Launch
 from specmon.monitor.life import Happening, Life
 from specmon.monitor.lives import Lives
 from specmon.monitor.snapshot import EventLine, Mark, MarkKind, Severity
-from specmon.monitor.trace import Trace, excluded_word
+from specmon.monitor.trace import PlottedSample, Trace, excluded_word
 
 _FULL_CACHE = 0.98  # usage from which waiting requests mean that the cache is the limit
 _HELD_EVENTS = 500
@@ -130,7 +130,9 @@ class History:
         life.stats_line(at)
         life.sampled(at, running)
         self._note_time(at)
-        self.trace.add(life, index, at, tok_s, running, accept)
+        total = statistics.newest_tok_s(block.ranks[columns.rank[i]])
+        if total is not None:
+            self.trace.add(PlottedSample(life, index, at, total, tok_s, running, accept))
         self._recent[columns.offset[i]] = (life, index)
         if len(self._recent) > 2 * _HELD_POSITIONS:
             self._recent = dict(islice(self._recent.items(), _HELD_POSITIONS, None))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, deque
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -49,6 +50,8 @@ class Pictures:
         self._last: Snapshot | None = None
         self._key: tuple[object, ...] = ()
         self._views: dict[str, tuple[tuple[object, ...], ServerView]] = {}
+        self._noticed: dict[str, set[str]] = {}  # notices that were told, by server
+        self._notices: deque[EventLine] = deque(maxlen=_HELD_EVENTS)
         self._trust_events: deque[EventLine] = deque(maxlen=_HELD_EVENTS)
         self._differences: tuple[Difference, ...] = ()
         self._differences_key: tuple[object, ...] = ()
@@ -106,6 +109,8 @@ class Pictures:
         pair = (baseline, speculative)
         strangers = [self._view(server, names, None, now) for server in session.servers if server not in pair]
         others = tuple(view for view in strangers if view is not None)
+        for view in (left, right, *others):
+            self._note(view, now)
         differences = self._differing(baseline, speculative)
         return Snapshot(
             title=session.title,
@@ -143,6 +148,18 @@ class Pictures:
         self._views[server.key] = key, view
         return view
 
+    def _note(self, view: ServerView | None, now: float) -> None:
+        """A notice is an event at the moment when it first holds. Its figures grow; it is told once."""
+        if view is None:
+            return
+        told = self._noticed.setdefault(view.key, set())
+        for notice in view.notices:
+            sort = re.sub(r"[\d,.]+", "#", notice)
+            if sort not in told and notice != view.link.detail:  # a refusal is an event already
+                told.add(sort)
+                at = view.last_sample_at if view.last_sample_at is not None else now
+                self._notices.append(EventLine(at, Severity.WARNING, view.key, notice))
+
     def _aged(self, view: ServerView | None, now: float) -> ServerView | None:
         if view is None:
             return None
@@ -162,7 +179,7 @@ class Pictures:
 
     def _events(self, names: dict[str, str]) -> tuple[EventLine, ...]:
         lines = [line for server in self._session.servers for line in server.history.events]
-        lines += self._trust_events
+        lines += [*self._trust_events, *self._notices]
         lines += [
             EventLine(at, Severity.WARNING, server.key, self._restart_text(before, life))
             for server in self._session.servers

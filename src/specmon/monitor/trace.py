@@ -13,13 +13,14 @@ HELD_POINTS = 4000
 
 
 @dataclass(slots=True)
-class _Plotted:
+class PlottedSample:
     """A sample that is not drawn yet."""
 
     life: Life
     index: int  # in the life's statistics
     at: float
-    tok_s: float
+    tok_s: float  # of the whole server
+    rank_tok_s: float  # of the rank that wrote the line
     running: int
     accept_len: float
 
@@ -28,16 +29,16 @@ class Trace:
     """Bounded: the oldest points fall out. Points are made when a picture asks for them, not per line."""
 
     def __init__(self, held: int = HELD_POINTS) -> None:
-        self._waiting: deque[_Plotted] = deque(maxlen=held)
+        self._waiting: deque[PlottedSample] = deque(maxlen=held)
         self._points: deque[SamplePoint] = deque(maxlen=held)
         self._origins: deque[tuple[Life, int]] = deque(maxlen=held)
         self._drawn: tuple[SamplePoint, ...] = ()
         self._revision = 0
 
-    def add(self, life: Life, index: int, at: float, tok_s: float, running: int, accept_len: float) -> None:
+    def add(self, sample: PlottedSample) -> None:
         """Note a sample; one without a time cannot be drawn."""
-        if at == at:
-            self._waiting.append(_Plotted(life, index, at, tok_s, running, accept_len))
+        if sample.at == sample.at:
+            self._waiting.append(sample)
 
     def points(self, revision: int) -> tuple[SamplePoint, ...]:
         """All points, oldest first; `revision` says whether earlier verdicts have changed."""
@@ -68,10 +69,10 @@ class Trace:
         return self._drawn
 
 
-def _cycle_ms(sample: _Plotted) -> float | None:
+def _cycle_ms(sample: PlottedSample) -> float | None:
     """C = 1000 * A * B / R, with A = 1 for a baseline."""
     accept = 1.0 if not sample.life.statistics.is_speculative else sample.accept_len
-    return known(1000 * accept * sample.running / sample.tok_s) if sample.tok_s > 0 else None
+    return known(1000 * accept * sample.running / sample.rank_tok_s) if sample.rank_tok_s > 0 else None
 
 
 def excluded_word(life: Life, index: int) -> str | None:

@@ -24,6 +24,9 @@ from specmon.ui.panels.header import Header
 from specmon.ui.panels.logpane import LogPane
 from specmon.ui.themes import DEFAULT_THEME, DEFAULT_VARIABLES, load_themes
 
+EXIT_INTERRUPTED = 130
+_LARGE_CELLS = 8000  # beyond this a picture costs so much that it is drawn half as often
+
 _REPLAY_ACTIONS = {"seek", "seek_start", "seek_end", "step", "change_speed"}
 
 
@@ -53,6 +56,7 @@ class SpecmonApp(App[None]):
         Binding("t", "next_theme", "Next theme", id="view.theme"),
         Binding("question_mark", "show_help", "Help", key_display="?", id="app.help"),
         Binding("q", "quit", "Quit", id="app.quit"),
+        Binding("ctrl+c", "interrupt", "Quit", show=False, priority=True, id="app.interrupt"),
     ]
 
     # Guarded by `_tick`: two pictures are told apart by their version, not field by field.
@@ -72,6 +76,7 @@ class SpecmonApp(App[None]):
         self._feed = feed
         self._look = Look(ascii_only)
         self._interval_s = interval_s
+        self._skips_one = False
         self._wanted_theme = theme
         self._loaded = load_themes(theme_folders)
         self._held: Snapshot | None = None
@@ -96,7 +101,7 @@ class SpecmonApp(App[None]):
         self.set_class(self._look.ascii_only, "-ascii")
         self._set_up_themes()
         self.run_worker(self._run_feed(), name="feed", group="feed")
-        self.set_interval(self._interval_s, self._tick)
+        self.set_interval(self._interval_s, self._tick_in_pace)
         self.call_after_refresh(self._tick)
 
     # --- the feed ---------------------------------------------------------------------------------
@@ -112,6 +117,11 @@ class SpecmonApp(App[None]):
         self._tick()
         self.query_one(Header).ended = reason
         self.query_one(Header).redraw()
+
+    def _tick_in_pace(self) -> None:
+        self._skips_one = not self._skips_one and self.size.width * self.size.height > _LARGE_CELLS
+        if not self._skips_one:
+            self._tick()
 
     def _tick(self) -> None:
         """Take a picture, and hand it down when it differs from the one on the screen."""
@@ -227,6 +237,10 @@ class SpecmonApp(App[None]):
             self.action_show_overview()
         else:
             dashboard.focus_on = focus
+
+    def action_interrupt(self) -> None:
+        """Ctrl+C ends the program as it ends every other one."""
+        self.exit(return_code=EXIT_INTERRUPTED)
 
     def action_show_help(self) -> None:
         """All keys and signs."""
