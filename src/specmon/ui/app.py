@@ -25,7 +25,7 @@ from specmon.ui.panels.logpane import LogPane
 from specmon.ui.themes import DEFAULT_THEME, DEFAULT_VARIABLES, load_themes
 
 EXIT_INTERRUPTED = 130
-_LARGE_CELLS = 8000  # beyond this a picture costs so much that it is drawn half as often
+_LARGE_CELLS = 4000  # beyond this four pictures a second cost more than 4 % of a core
 
 _REPLAY_ACTIONS = {"seek", "seek_start", "seek_end", "step", "change_speed"}
 
@@ -76,7 +76,7 @@ class SpecmonApp(App[None]):
         self._feed = feed
         self._look = Look(ascii_only)
         self._interval_s = interval_s
-        self._skips_one = False
+        self._ticks_since_drawn = 0
         self._wanted_theme = theme
         self._loaded = load_themes(theme_folders)
         self._held: Snapshot | None = None
@@ -119,8 +119,10 @@ class SpecmonApp(App[None]):
         self.query_one(Header).redraw()
 
     def _tick_in_pace(self) -> None:
-        self._skips_one = not self._skips_one and self.size.width * self.size.height > _LARGE_CELLS
-        if not self._skips_one:
+        """Draw what is new at once after a quiet moment, and a large screen twice a second at most."""
+        self._ticks_since_drawn += 1
+        is_large = self.size.width * self.size.height > _LARGE_CELLS
+        if self._ticks_since_drawn >= (2 if is_large else 1):
             self._tick()
 
     def _tick(self) -> None:
@@ -136,6 +138,7 @@ class SpecmonApp(App[None]):
         key = _key_of(fresh)
         if key != self._shown:
             self._shown = key
+            self._ticks_since_drawn = 0
             self.snapshot = fresh
         else:
             # Between two samples only the clock goes on.
