@@ -87,7 +87,7 @@ async def test_cut_compressed_file_is_unreadable_after_its_data(tmp_path: Path) 
 async def test_what_cannot_be_opened_is_told_in_a_sentence(tmp_path: Path, name: str, words: str) -> None:
     with pytest.raises(UnreadableInput) as caught:
         await read(tmp_path / name)
-    assert str(caught.value) == f"{tmp_path / name}: {words}."
+    assert str(caught.value) == f"{tmp_path / name}: {words}. Name a log file that can be read."
 
 
 async def test_pipe_at_the_path_is_told_without_waiting(tmp_path: Path) -> None:
