@@ -50,6 +50,23 @@ class Clock(StrEnum):
     NONE = "none"
 
 
+class Covers(StrEnum):
+    """What one decode sample of an engine stands for."""
+
+    WINDOW = "window"  # the time since the previous line: idle time and prefill of that time are in it
+    REQUEST = "request"  # one whole answer: neither idle time nor its own prompt is in it
+    STEP = "step"  # one step of the batch
+
+
+@dataclass(frozen=True, slots=True)
+class Habits:
+    """How an engine's samples are to be read; the clean-sample rules depend on it."""
+
+    covers: Covers = Covers.WINDOW
+    tells_acceptance: bool = True  # False: a line without an accept length proves no baseline
+    tells_prefill: bool = True  # False: that there is no prefill line means nothing
+
+
 @dataclass(slots=True)
 class SampleColumns:
     """Decode samples of one block, one entry a sample, in line order.
@@ -224,6 +241,36 @@ class GraphCaptured(LogEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class Progressed(LogEvent):
+    """A request that has not ended tells how fast it runs: for the live view, never a sample."""
+
+    kind: ClassVar[str] = "progress"
+
+    tok_s: float = MISSING  # of this request
+    tokens: int | None = None  # generated so far
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptanceUntold(LogEvent):
+    """From here on the server is of a build that never prints acceptance: its absence proves no baseline."""
+
+    kind: ClassVar[str] = "acceptance_untold"
+
+
+@dataclass(frozen=True, slots=True)
+class DraftsTimed(LogEvent):
+    """What one drafter did since the server's start (llama.cpp's `statistics` lines)."""
+
+    kind: ClassVar[str] = "drafts_timed"
+
+    drafter: str = ""
+    requests: int = 0
+    draft_calls: int = 0  # one call drafts for all slots that are due
+    accept_calls: int = 0  # one for each slot
+    draft_ms: float = MISSING
+
+
+@dataclass(frozen=True, slots=True)
 class Answers:
     """Generation requests that the access log of a block says were answered with success."""
 
@@ -253,4 +300,5 @@ class Block:
     events: tuple[LogEvent, ...] = ()
     answers: Answers = Answers()
     unparsed: array[int] = field(default_factory=_integers)
+    habits: Habits = Habits()
     clipped: int = 0  # statistics lines that a terminal cut columns out of, but which could be read

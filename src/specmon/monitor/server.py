@@ -99,6 +99,7 @@ class ServerMonitor:
         """The source has ended; a last line without its end stays unread."""
         if self.link.state is not LinkState.REFUSED:
             self._set_link(LinkState.ENDED)
+        self._absorb(self._parser.finish(), None)
         self.version += 1
 
     def attach_fingerprint(self, fingerprint: Fingerprint) -> None:
@@ -112,6 +113,11 @@ class ServerMonitor:
 
     def _read(self, framed: Framed, arrived_at: float | None) -> None:
         block = self._parser.feed(framed.data, framed.offset)
+        self._absorb(block, arrived_at)
+        if self._log is not None:
+            self._keep_lines(self._log, framed, block)
+
+    def _absorb(self, block: Block, arrived_at: float | None) -> None:
         self.lines += block.lines
         self.recognised += block.recognised
         self.clipped += block.clipped
@@ -133,8 +139,6 @@ class ServerMonitor:
                 self.arrived_at = arrived_at
                 if not self._arrivals or arrived_at > self._arrivals[-1]:
                     self._arrivals.append(arrived_at)
-        if self._log is not None:
-            self._keep_lines(self._log, framed, block)
 
     def _keep_lines(self, log: LogBuffer, framed: Framed, block: Block) -> None:
         """Hand the newest lines on, each with the time that the log last told."""
