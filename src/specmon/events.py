@@ -56,6 +56,8 @@ class Covers(StrEnum):
     WINDOW = "window"  # the time since the previous line: idle time and prefill of that time are in it
     REQUEST = "request"  # one whole answer: neither idle time nor its own prompt is in it
     STEP = "step"  # one step of the batch
+    TICK = "tick"  # the last turn of a clock that ticks on while nothing is served (10 s at most: vLLM V1)
+    GAP = "gap"  # the time since the line before, by the clock and not by cycles (vLLM V0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,22 @@ class SampleColumns:
     drafted: array[float] = field(default_factory=_floats)  # proposed draft tokens
     accepted: array[float] = field(default_factory=_floats)  # accepted draft tokens
     iteration: array[int] = field(default_factory=_integers)
+    by_position: list[tuple[float, ...]] = field(default_factory=list)  # 0..1: share of rounds, by draft position
+
+    def __len__(self) -> int:
+        return len(self.offset)
+
+
+@dataclass(slots=True)
+class StepColumns:
+    """Single steps of a batch in which every request decodes: no samples, but phases (vLLM's iteration lines)."""
+
+    offset: array[int] = field(default_factory=_integers)
+    at: array[float] = field(default_factory=_floats)
+    rank: array[int] = field(default_factory=_integers)
+    process: array[int] = field(default_factory=_integers)
+    running: array[int] = field(default_factory=_integers)
+    decode_ms: array[float] = field(default_factory=_floats)
 
     def __len__(self) -> int:
         return len(self.offset)
@@ -140,6 +158,7 @@ class Launched(LogEvent):
 
     flags: Mapping[str, Json] = field(default_factory=lambda: MappingProxyType({}))  # the log's own names
     is_complete: bool = True  # False: the record was cut, so a flag that is not there proves nothing
+    version: str | None = None  # of the engine
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +169,7 @@ class LaunchContinued(LogEvent):
 
     flags: Mapping[str, Json] = field(default_factory=lambda: MappingProxyType({}))
     is_complete: bool = True
+    version: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,6 +291,28 @@ class DraftsTimed(LogEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class Drafted(LogEvent):
+    """Draft counts without a decode line that they could belong to: they enter the pooled accept length alone."""
+
+    kind: ClassVar[str] = "drafted"
+
+    rounds: float = MISSING
+    accept_len: float = MISSING
+    proposed: float = MISSING  # draft tokens
+    accepted: float = MISSING
+    by_position: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StatisticsOff(LogEvent):
+    """The server says that it prints no statistics lines, and why."""
+
+    kind: ClassVar[str] = "statistics_off"
+
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Answers:
     """Generation requests that the access log of a block says were answered with success."""
 
@@ -297,6 +339,7 @@ class Block:
     ranks: tuple[str, ...] = ("",)  # what the rank columns index
     decode: SampleColumns = field(default_factory=SampleColumns)
     prefill: PrefillColumns = field(default_factory=PrefillColumns)
+    steps: StepColumns = field(default_factory=StepColumns)
     events: tuple[LogEvent, ...] = ()
     answers: Answers = Answers()
     unparsed: array[int] = field(default_factory=_integers)
