@@ -271,6 +271,20 @@ class Progressed(LogEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class WindowSpoiled(LogEvent):
+    """The time of the rank's next sample holds something else than its own work (idle time, as a rule)."""
+
+    kind: ClassVar[str] = "window_spoiled"
+
+
+@dataclass(frozen=True, slots=True)
+class RanksAddUp(LogEvent):
+    """The ranks share the requests (attention DP) and do not repeat each other's lines."""
+
+    kind: ClassVar[str] = "ranks_add_up"
+
+
+@dataclass(frozen=True, slots=True)
 class AcceptanceUntold(LogEvent):
     """From here on the server is of a build that never prints acceptance: its absence proves no baseline."""
 

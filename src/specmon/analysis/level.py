@@ -34,7 +34,7 @@ class Move:
 class CleanColumns:
     """The samples that count, one entry each, in line order."""
 
-    __slots__ = ("accept_len", "at", "context_tokens", "cycle_ms", "graph", "index", "queue", "tok_s")
+    __slots__ = ("accept_len", "at", "context_tokens", "cycle_ms", "cycles", "graph", "index", "queue", "tok_s")
 
     def __init__(self) -> None:
         self.index = array("q")
@@ -42,6 +42,7 @@ class CleanColumns:
         self.tok_s = array("d")
         self.accept_len = array("d")
         self.cycle_ms = array("d")
+        self.cycles = array("d")
         self.context_tokens = array("f")
         self.queue = array("f")
         self.graph = array("b")
@@ -56,13 +57,14 @@ class CleanColumns:
         self.tok_s.append(sample.tok_s)
         self.accept_len.append(sample.accept_len)
         self.cycle_ms.append(sample.cycle_ms)
+        self.cycles.append(sample.cycles)
         self.context_tokens.append(sample.context_tokens)
         self.queue.append(sample.queue)
         self.graph.append(sample.graph)
 
     def drop(self, position: int) -> None:
         """Take the sample at `position` out again."""
-        for column in (self.index, self.at, self.tok_s, self.accept_len, self.cycle_ms):
+        for column in (self.index, self.at, self.tok_s, self.accept_len, self.cycle_ms, self.cycles):
             del column[position]
         del self.context_tokens[position]
         del self.queue[position]
@@ -80,8 +82,10 @@ class RankLevel:
         "_streak",
         "accept_cycles",
         "accept_sum",
+        "accepted",
         "clean",
         "cycles_delivered",
+        "drafted",
         "graphs",
         "moves",
         "outliers",
@@ -90,6 +94,8 @@ class RankLevel:
         "running",
         "samples",
         "seconds_delivered",
+        "timed_cycles",
+        "timed_ms",
         "tokens_delivered",
     )
 
@@ -101,6 +107,10 @@ class RankLevel:
         self.moves: list[Move] = []
         self.accept_sum = 0.0  # of A x cycles over all samples that have an A
         self.accept_cycles = 0.0
+        self.timed_ms = 0.0  # C x cycles over all samples that have a C
+        self.timed_cycles = 0.0
+        self.drafted = 0.0  # draft tokens that were proposed, where the log counts them
+        self.accepted = 0.0
         self.cycles_delivered = 0.0
         self.seconds_delivered = 0.0
         self.tokens_delivered = 0.0
@@ -124,13 +134,19 @@ class RankLevel:
         if sample.accept_len == sample.accept_len:  # not NaN
             self.accept_sum += sample.accept_len * sample.cycles
             self.accept_cycles += sample.cycles
+        if sample.cycle_ms == sample.cycle_ms:
+            self.timed_ms += sample.cycle_ms * sample.cycles
+            self.timed_cycles += sample.cycles
+        if sample.drafted == sample.drafted and sample.accepted == sample.accepted:
+            self.drafted += sample.drafted
+            self.accepted += sample.accepted
 
     def deliver(self, sample: Sample) -> None:
         """Count a window into the delivered throughput."""
         if sample.window_s > 0 and sample.tokens == sample.tokens:
             self.tokens_delivered += sample.tokens
             self.seconds_delivered += sample.window_s
-            self.cycles_delivered += sample.cycles
+            self.cycles_delivered += sample.window_cycles
 
     def admit(self, sample: Sample, changed: list[Judgement]) -> Rule:
         """Rule 6 on a sample that passed the others; verdicts that change with it go to `changed`."""

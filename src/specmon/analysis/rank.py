@@ -8,6 +8,7 @@ from collections import Counter
 from specmon.analysis.level import Judgement, RankLevel
 from specmon.analysis.rules import IDLE_FACTOR, Cadence, Rule, changes_batch
 from specmon.analysis.sample import Sample
+from specmon.events import Covers
 
 
 class RankStatistics:
@@ -72,10 +73,12 @@ class RankStatistics:
             level = self.levels[sample.running] = RankLevel(sample.running)
         level.count(sample)
         if sample.accept_len == sample.accept_len:
-            rounds = sample.cycles * sample.running
-            self.accept_sum += sample.accept_len * rounds
-            self.accept_cycles += rounds
+            self.accept_sum += sample.accept_len * sample.rounds
+            self.accept_cycles += sample.rounds
         self.samples += 1
+        if cadence.covers is Covers.REQUEST:
+            # The server times each answer by itself: what lies between two of them is in neither.
+            self._prefill_in_window = self._gap_in_window = False
         self.after_prefill += self._prefill_in_window
         is_first = self.samples == 1
         is_idle = not is_first and self._spans_idle_time(sample, level, cadence)
@@ -112,6 +115,8 @@ class RankStatistics:
         """Rule 3, by the clock: the throughput itself cannot tell, it already contains the idle time."""
         if self._gap_in_window or sample.tok_s <= 0:
             return True
+        if cadence.covers in (Covers.REQUEST, Covers.STEP):
+            return False  # timed by the server itself, whatever its clock showed in between
         middle = level.median_cycle_ms
         if middle is None:
             return False

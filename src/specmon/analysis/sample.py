@@ -19,5 +19,9 @@ class Sample:
     queue: float
     graph: int  # events.Graph
     cycles: float  # decode passes the line covers
-    window_s: float  # wall time the line covers
+    window_s: float  # of the server's time, so that tokens / window_s is its throughput
     tokens: float
+    rounds: float  # draft rounds: what the accept length of a run is weighted by
+    window_cycles: float  # decode passes of the server in `window_s`
+    drafted: float  # proposed draft tokens, NaN where the line does not tell
+    accepted: float

@@ -9,8 +9,11 @@ from itertools import islice
 
 from specmon.analysis.run import Reading
 from specmon.events import (
+    AcceptanceUntold,
     Block,
+    Clock,
     Crashed,
+    DraftsTimed,
     EnvironmentSet,
     Exited,
     Flushed,
@@ -19,11 +22,14 @@ from specmon.events import (
     LogEvent,
     PrefillColumns,
     ProcessStarted,
+    Progressed,
+    RanksAddUp,
     Ready,
     Retracted,
     SampleColumns,
     StopRequested,
     WentIdle,
+    WindowSpoiled,
 )
 from specmon.monitor.launch import Launch
 from specmon.monitor.life import Happening, Life
@@ -105,6 +111,7 @@ class History:
         life = self.lives.of_stats(at, columns.process[i], block.clock)
         statistics = life.statistics
         life.set_clock(block.clock_resolution_s)
+        life.set_habits(block.habits)
         accept = filled.accept_len[i] if filled.accept_len else _NAN
         if accept == accept or (filled.accept_rate and filled.accept_rate[i] == filled.accept_rate[i]):
             statistics.turn_speculative()
@@ -125,6 +132,9 @@ class History:
                 context_tokens=filled.context_tokens[i] if filled.context_tokens else _NAN,
                 queue=queue,
                 graph=filled.graph[i] if filled.graph else -1,
+                drafts=filled.drafts[i] if filled.drafts else _NAN,
+                drafted=filled.drafted[i] if filled.drafted else _NAN,
+                accepted=filled.accepted[i] if filled.accepted else _NAN,
             ),
         )
         life.stats_line(at)
@@ -175,6 +185,18 @@ class History:
                     self.tell(self._time(event), Severity.INFO, "asked to stop")
             case Exited():
                 life.exited(event, event.detail or "ended")
+            case Progressed():
+                self.lives.of_stats(_NAN if event.at is None else event.at, -1, Clock.NONE).stats_line(
+                    _NAN if event.at is None else event.at
+                )
+            case AcceptanceUntold():
+                life.statistics.is_acceptance_told = False
+            case WindowSpoiled():
+                life.statistics.interrupt(event.rank)
+            case RanksAddUp():
+                life.statistics.do_ranks_add_up = True
+            case DraftsTimed():
+                life.drafts_timed(event)
             case WentIdle():
                 life.went_idle()
             case EnvironmentSet():
@@ -208,8 +230,11 @@ class _Filled:
     __slots__ = (
         "accept_len",
         "accept_rate",
+        "accepted",
         "context_tokens",
         "cycle_ms",
+        "drafted",
+        "drafts",
         "graph",
         "queue",
         "tokens",
@@ -220,6 +245,9 @@ class _Filled:
     def __init__(self, columns: SampleColumns) -> None:
         self.accept_len = _filled(columns.accept_len)
         self.accept_rate = _filled(columns.accept_rate)
+        self.accepted = _filled(columns.accepted)
+        self.drafted = _filled(columns.drafted)
+        self.drafts = _filled(columns.drafts)
         self.context_tokens = _filled(columns.context_tokens)
         self.cycle_ms = _filled(columns.cycle_ms)
         self.queue = _filled(columns.queue)

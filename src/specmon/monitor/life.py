@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from specmon.analysis.figures import RunFigures
+from specmon.analysis.drafttimes import DraftTimes
+from specmon.analysis.figures import PhaseFigures, RunFigures
 from specmon.analysis.run import RunStatistics
-from specmon.events import Crashed, LogEvent
+from specmon.events import Crashed, DraftsTimed, Habits, LogEvent
 from specmon.monitor.launch import DEFAULT_LOG_INTERVAL, Launch
 from specmon.monitor.snapshot import Role, RunState
 from specmon.references.fingerprint import Fingerprint
@@ -43,6 +44,8 @@ class Life:
         self.env: dict[str, str] = {}
         self.happenings: list[Happening] = []
         self.statistics = RunStatistics()
+        self.habits = Habits()
+        self.draft_times = DraftTimes()
         self.fingerprint: Fingerprint | None = None
         self.server_pid: int | None = None  # of `Started server process`
         self.stats_pids: dict[int, float] = {}  # pid in the prefix of statistics lines: their last time
@@ -86,6 +89,14 @@ class Life:
         if resolution_s != self.statistics.cadence.clock_resolution_s:
             self.statistics.cadence = replace(self.statistics.cadence, clock_resolution_s=resolution_s)
 
+    def set_habits(self, habits: Habits) -> None:
+        """How the engine's samples are to be read."""
+        if habits is not self.habits:
+            self.habits = habits
+            self.statistics.cadence = replace(self.statistics.cadence, covers=habits.covers)
+            if not habits.tells_acceptance:
+                self.statistics.is_acceptance_told = False
+
     def became_ready(self, event: LogEvent) -> None:
         """The server answers requests."""
         if self.ready_at is None:
@@ -111,6 +122,11 @@ class Life:
             if self.first_sample_at is None:
                 self.first_sample_at = at
             self.last_sample_at = at
+
+    def drafts_timed(self, event: DraftsTimed) -> None:
+        """A drafter's counters, to be set against the requests that have ended."""
+        statistics = self.statistics
+        self.draft_times.add(event, requests=statistics.samples, cycles=statistics.cycles)
 
     def stop_requested(self, event: LogEvent, detail: str) -> bool:
         """A signal asked the server to end; nothing that follows is a crash. False when that is known already."""
@@ -201,7 +217,7 @@ class Life:
             return Role.SPECULATIVE
         if self.launch is not None and self.launch.says_no_speculation:
             return Role.BASELINE
-        return Role.BASELINE if self.statistics.samples else Role.UNKNOWN
+        return Role.BASELINE if self.statistics.samples and self.statistics.is_acceptance_told else Role.UNKNOWN
 
     @property
     def speculation(self) -> str:
@@ -214,6 +230,15 @@ class Life:
         if figures.accept_len > INACTIVE_BELOW:
             return "active"
         return "inactive" if figures.drafts >= _ENOUGH_DRAFTS else "unknown"
+
+    @property
+    def phases(self) -> PhaseFigures | None:
+        """Where the time of a cycle goes; None when the log does not tell."""
+        level = self.figures().main_level
+        identity = None
+        if level is not None and level.accept_len is not None and level.tok_s.median:
+            identity = 1000 * level.accept_len * level.running / level.tok_s.median
+        return self.draft_times.figures(self.statistics.mean_cycle_ms, identity)
 
     @property
     def conditions(self) -> Fingerprint:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 
 from specmon import __version__
-from specmon.analysis.figures import LevelFigures, RunFigures
+from specmon.analysis.figures import LevelFigures, PhaseFigures, RunFigures
 from specmon.events import Json
 from specmon.monitor.launch import Launch
 from specmon.monitor.life import Life
@@ -23,6 +23,8 @@ from specmon.reports.contract import (
     LevelModel,
     LinesModel,
     NoticeModel,
+    PhaseLevelModel,
+    PhasesModel,
     PrefillModel,
     RunModel,
     ServerModel,
@@ -77,7 +79,10 @@ def _run(life: Life, utc_offset_s: int | None) -> RunModel:
         speculation=life.speculation,
         ranks=list(figures.ranks),
         decode=_decode(figures, draft_tokens if life.statistics.is_speculative else None),
-        prefill=PrefillModel(batches=figures.prefill_batches, new_tokens=figures.prefill_tokens),
+        prefill=PrefillModel(batches=figures.prefill_batches, new_tokens=figures.prefill_tokens)
+        if life.habits.tells_prefill
+        else None,
+        phases=_phases(life.phases),
         events=[
             EventModel(
                 kind=happening.kind,
@@ -87,6 +92,30 @@ def _run(life: Life, utc_offset_s: int | None) -> RunModel:
                 detail=happening.detail,
             )
             for happening in life.happenings
+        ],
+    )
+
+
+def _phases(phases: PhaseFigures | None) -> PhasesModel | None:
+    if phases is None:
+        return None
+    return PhasesModel(
+        source=phases.source,
+        cycles=phases.cycles,
+        cycle_ms=phases.cycle_ms,
+        ms=dict(phases.ms),
+        residual_ms=phases.residual_ms,
+        identity_cycle_ms=phases.identity_cycle_ms,
+        by_running=[
+            PhaseLevelModel(
+                running=running,
+                cycles=level.cycles,
+                cycle_ms=level.cycle_ms,
+                ms=dict(level.ms),
+                residual_ms=level.residual_ms,
+                identity_cycle_ms=level.identity_cycle_ms,
+            )
+            for running, level in phases.by_running.items()
         ],
     )
 
@@ -140,8 +169,8 @@ def _decode(figures: RunFigures, draft_tokens: int | None) -> DecodeModel:
 
 
 def _level(level: LevelFigures, draft_tokens: int | None) -> LevelModel:
-    rate = None
-    if draft_tokens is not None and draft_tokens > 1 and level.accept_len is not None:
+    rate = level.acceptance_rate
+    if rate is None and draft_tokens is not None and draft_tokens > 1 and level.accept_len is not None:
         # For a chain; a tree's nodes are not all on the accepted path, but they are all proposed.
         rate = (level.accept_len - 1) / (draft_tokens - 1)
     spread = level.tok_s
