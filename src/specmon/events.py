@@ -112,7 +112,6 @@ class StepColumns:
     offset: array[int] = field(default_factory=_integers)
     at: array[float] = field(default_factory=_floats)
     rank: array[int] = field(default_factory=_integers)
-    process: array[int] = field(default_factory=_integers)
     running: array[int] = field(default_factory=_integers)
     decode_ms: array[float] = field(default_factory=_floats)
 

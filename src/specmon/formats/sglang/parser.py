@@ -27,7 +27,7 @@ from specmon.formats.sglang.launch import RECORD, LaunchRecord
 from specmon.formats.sglang.lifecycle import FAMILIAR, STARTS, read_event
 from specmon.formats.sglang.prefix import Prefix, PrefixReader
 from specmon.formats.sglang.statistics import DECODE, HEADER, PREFILL, read_decode, read_prefill
-from specmon.formats.sglang.traceback import TracebackReader
+from specmon.formats.traceback import TracebackReader
 
 _CSI = rb"(?:\x1b\[[\d;]{0,16}m)*"
 _STYLES = rb"(?:\x1b\[[\d;]{0,16}m)*+"
@@ -80,7 +80,7 @@ class SglangParser:
         self._ranks: dict[str, int] = {"": 0}
         self._places: dict[bytes, Place] = {}  # of brackets: many lines share their second and rank
         self._open_launches: dict[int, LaunchRecord] = {}  # by the offset at which the record would go on
-        self._traceback = TracebackReader()
+        self._traceback = TracebackReader(b"sglang")
         self._is_explained = False  # a line has already said why the server goes down
         self._end = 0  # offset after the last byte
 
