@@ -54,7 +54,7 @@ class CleanColumns:
         """Take a sample in as the newest."""
         self.index.append(sample.index)
         self.at.append(sample.at)
-        self.tok_s.append(sample.tok_s)
+        self.tok_s.append(sample.server_tok_s)
         self.accept_len.append(sample.accept_len)
         self.cycle_ms.append(sample.cycle_ms)
         self.cycles.append(sample.cycles)

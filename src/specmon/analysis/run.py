@@ -210,10 +210,12 @@ class RunStatistics:
         if accept != accept and not self.is_speculative:
             accept = 1.0
         covers = self.cadence.covers
-        if covers is Covers.REQUEST and accept != accept:
+        if covers is Covers.REQUEST and accept != accept and self.is_acceptance_told:
             accept = 1.0  # nothing was drafted for this answer: each cycle gave one token
         cycle = reading.cycle_ms
-        if cycle != cycle and tok_s > 0 and running > 0:
+        if cycle != cycle and covers is Covers.REQUEST:
+            cycle = 1000 * reading.window_s * accept / reading.tokens if reading.tokens else math.nan
+        elif cycle != cycle and tok_s > 0 and running > 0:
             cycle = 1000 * accept * running / tok_s
         # A line of a whole batch counts the tokens of all its requests, one of an answer only its own.
         share = 1 if covers is Covers.REQUEST else max(running, 1)
@@ -240,6 +242,7 @@ class RunStatistics:
             at=reading.at,
             running=running,
             tok_s=tok_s,
+            server_tok_s=tok_s * running if covers is Covers.REQUEST else tok_s,
             accept_len=accept,
             cycle_ms=cycle,
             context_tokens=reading.context_tokens / running if running > 0 else math.nan,

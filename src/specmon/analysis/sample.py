@@ -12,7 +12,8 @@ class Sample:
     index: int  # position in the run, over all ranks
     at: float  # s, the log's clock
     running: int  # B
-    tok_s: float  # R
+    tok_s: float  # R as printed
+    server_tok_s: float  # R of all B requests together
     accept_len: float  # A; 1 for a baseline
     cycle_ms: float  # C
     context_tokens: float  # per request

@@ -12,6 +12,7 @@ from specmon.events import (
     AcceptanceUntold,
     Block,
     Clock,
+    Covers,
     Crashed,
     DraftsTimed,
     EnvironmentSet,
@@ -140,7 +141,9 @@ class History:
         life.stats_line(at)
         life.sampled(at, running)
         self._note_time(at)
-        self.trace.add(life, index, at, tok_s, running, accept)
+        # A request's own speed is a share of the server's, which the chart shows.
+        shown = tok_s * running if block.habits.covers is Covers.REQUEST else tok_s
+        self.trace.add(life, index, at, shown, running, accept)
         self._recent[columns.offset[i]] = (life, index)
         if len(self._recent) > 2 * _HELD_POSITIONS:
             self._recent = dict(islice(self._recent.items(), _HELD_POSITIONS, None))
@@ -158,10 +161,11 @@ class History:
             self._note_time(event.at)
         match event:
             case Launched():
-                self.lives.of_launch(event.at).launched(event.at, Launch(event.flags, event.is_complete))
+                self.lives.of_launch(event.at).launched(event.at, Launch(event.flags, event.is_complete, event.version))
             case LaunchContinued():
                 if life.launch is not None:
-                    life.launch_continued(life.launch.continued(event.flags, is_complete=event.is_complete))
+                    more = life.launch.continued(event.flags, is_complete=event.is_complete, version=event.version)
+                    life.launch_continued(more)
             case ProcessStarted():
                 self.lives.of_process(event)
             case Ready():

@@ -17,10 +17,11 @@ class Launch:
 
     flags: Mapping[str, Json] = field(default_factory=lambda: MappingProxyType({}))
     is_complete: bool = True
+    version: str | None = None  # of the engine
 
-    def continued(self, flags: Mapping[str, Json], *, is_complete: bool) -> Launch:
+    def continued(self, flags: Mapping[str, Json], *, is_complete: bool, version: str | None = None) -> Launch:
         """The same launch with the rest of its record."""
-        return Launch(MappingProxyType({**self.flags, **flags}), is_complete)
+        return Launch(MappingProxyType({**self.flags, **flags}), is_complete, version or self.version)
 
     def text(self, *names: str) -> str | None:
         """The first of these flags that holds text."""
@@ -42,12 +43,33 @@ class Launch:
     @property
     def algorithm(self) -> str | None:
         """The speculative algorithm; None without one, or when the log does not say."""
-        return self.text("speculative_algorithm")
+        return self.text("speculative_algorithm", "spec_type")
+
+    @property
+    def draft_model(self) -> str | None:
+        """The model that proposes tokens."""
+        return self.text("speculative_draft_model_path", "model_draft")
+
+    @property
+    def proposes_drafts(self) -> bool:
+        """The launch names an algorithm, or at least a draft model."""
+        return self.algorithm is not None or self.draft_model is not None
+
+    @property
+    def num_steps(self) -> int | None:
+        """Draft tokens that are proposed one after the other."""
+        return self.number("speculative_num_steps", "n_max")
+
+    @property
+    def num_draft_tokens(self) -> int | None:
+        """Positions that one verify pass checks, the bonus token's included."""
+        longest = self.number("n_max")  # llama.cpp counts the drafts alone
+        return self.number("speculative_num_draft_tokens") if longest is None else longest + 1
 
     @property
     def says_no_speculation(self) -> bool:
         """The record is whole (or names the key) and holds no algorithm."""
-        return self.algorithm is None and ("speculative_algorithm" in self.flags or self.is_complete)
+        return not self.proposes_drafts and ("speculative_algorithm" in self.flags or self.is_complete)
 
     @property
     def log_interval(self) -> int | None:

@@ -81,7 +81,7 @@ class Life:
         launch = self.launch or Launch()
         interval = launch.log_interval or DEFAULT_LOG_INTERVAL
         self.statistics.cadence = replace(self.statistics.cadence, cycles_per_sample=interval)
-        if launch.algorithm is not None:
+        if launch.proposes_drafts:
             self.statistics.turn_speculative()
 
     def set_clock(self, resolution_s: float) -> None:

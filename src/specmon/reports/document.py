@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from specmon import __version__
 from specmon.analysis.figures import LevelFigures, PhaseFigures, RunFigures
-from specmon.events import Json
+from specmon.events import Clock, Json
 from specmon.monitor.launch import Launch
 from specmon.monitor.life import Life
 from specmon.monitor.notices import notices_of
@@ -60,20 +60,20 @@ def _server(session: Session, server: ServerMonitor, name: str) -> ServerModel:
         engine=server.engine,
         lines=LinesModel(total=server.lines, samples=server.samples, unparsed=server.unparsed),
         notices=[NoticeModel(kind=notice.kind, text=notice.text) for notice in notices],
-        runs=[_run(life, server.utc_offset_s) for life in server.lives],
+        runs=[_run(life, server) for life in server.lives],
     )
 
 
-def _run(life: Life, utc_offset_s: int | None) -> RunModel:
+def _run(life: Life, server: ServerMonitor) -> RunModel:
     figures = life.figures()
-    draft_tokens = life.launch.number("speculative_num_draft_tokens") if life.launch is not None else None
+    draft_tokens = life.launch.num_draft_tokens if life.launch is not None else None
     return RunModel(
         index=life.index,
         state=life.state.value,
-        started_at=stamp(life.launched_at, utc_offset_s),
-        ready_at=stamp(life.ready_at, utc_offset_s),
-        first_sample_at=stamp(life.first_sample_at, utc_offset_s),
-        last_sample_at=stamp(life.last_sample_at, utc_offset_s),
+        started_at=_stamp(life.launched_at, server),
+        ready_at=_stamp(life.ready_at, server),
+        first_sample_at=_stamp(life.first_sample_at, server),
+        last_sample_at=_stamp(life.last_sample_at, server),
         launch=_launch(life.launch),
         env=life.env,
         speculation=life.speculation,
@@ -86,7 +86,7 @@ def _run(life: Life, utc_offset_s: int | None) -> RunModel:
         events=[
             EventModel(
                 kind=happening.kind,
-                at=stamp(happening.at, utc_offset_s),
+                at=_stamp(happening.at, server),
                 rank=happening.rank or None,
                 bytes=happening.size_bytes,
                 detail=happening.detail,
@@ -94,6 +94,11 @@ def _run(life: Life, utc_offset_s: int | None) -> RunModel:
             for happening in life.happenings
         ],
     )
+
+
+def _stamp(at: float | None, server: ServerMonitor) -> str | None:
+    """A moment on the log's clock; null when that clock has no date, as an uptime has none."""
+    return None if server.clocks - {Clock.DATED, Clock.NONE} else stamp(at, server.utc_offset_s)
 
 
 def _phases(phases: PhaseFigures | None) -> PhasesModel | None:
@@ -124,15 +129,16 @@ def _launch(launch: Launch | None) -> LaunchModel:
     if launch is None:
         return LaunchModel()
     return LaunchModel(
+        engine_version=launch.version,
         model=launch.model,
         tp_size=launch.number("tp_size"),
         dp_size=launch.number("dp_size"),
         pp_size=launch.number("pp_size"),
         speculative_algorithm=launch.algorithm,
-        num_steps=launch.number("speculative_num_steps"),
-        num_draft_tokens=launch.number("speculative_num_draft_tokens"),
+        num_steps=launch.num_steps,
+        num_draft_tokens=launch.num_draft_tokens,
         topk=launch.number("speculative_eagle_topk"),
-        draft_model=launch.text("speculative_draft_model_path"),
+        draft_model=launch.draft_model,
         decode_log_interval=launch.log_interval,
         flags=_finite(launch.flags),
     )
