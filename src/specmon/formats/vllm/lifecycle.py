@@ -45,6 +45,7 @@ class Lifecycle:
         self.launches = LaunchHistory()
         self._crashed: set[str] = set()  # processes of which it is told that they ended
         self._is_ready = False
+        self._is_stopping = False
 
     def read(self, body: bytes, prefix: Prefix, offset: int) -> LogEvent | None:
         """The event that a body tells; None when it tells none, or nothing new."""
@@ -78,6 +79,11 @@ class Lifecycle:
             return Exited(event.offset, detail=event.detail)
         return self.crash(event, "")
 
+    def _begin(self) -> None:
+        """Another life of the server."""
+        self._crashed.clear()
+        self._is_ready = self._is_stopping = False
+
     # -- makers ---------------------------------------------------------------------------------------
 
     def _launch(self, record: LaunchRecord, prefix: Prefix, offset: int) -> LogEvent:
@@ -85,8 +91,7 @@ class Lifecycle:
         place = (offset, _at(prefix), "", _pid(prefix))
         if not begins:
             return LaunchContinued(*place, flags=flags, is_complete=is_complete, version=record.version)
-        self._crashed.clear()
-        self._is_ready = False
+        self._begin()
         return Launched(*place, flags=flags, is_complete=is_complete, version=record.version)
 
     def _ready(self, _m: re.Match[bytes], prefix: Prefix, offset: int) -> LogEvent | None:
@@ -100,8 +105,7 @@ class Lifecycle:
         pid = int(m[1])
         if not self.launches.started(pid):
             return None
-        self._is_ready = False
-        self._crashed.clear()
+        self._begin()
         return ProcessStarted(offset, _at(prefix), "", _pid(prefix), pid)
 
     def _servers(self, m: re.Match[bytes], _prefix: Prefix, _offset: int) -> LogEvent | None:
@@ -111,9 +115,11 @@ class Lifecycle:
     def _shutdown(self, m: re.Match[bytes], prefix: Prefix, offset: int) -> LogEvent | None:
         return self._stop(offset, _at(prefix), _text(m[0]))
 
-    def _stop(self, offset: int, at: float | None, detail: str) -> LogEvent:
+    def _stop(self, offset: int, at: float | None, detail: str) -> LogEvent | None:
         self.launches.end()
-        self._is_ready = False
+        if self._is_stopping:
+            return None  # each process tells of each step of a stop
+        self._is_stopping, self._is_ready = True, False
         return StopRequested(offset, at, detail=detail)
 
     def _exited(self, m: re.Match[bytes], prefix: Prefix, offset: int) -> LogEvent | None:

@@ -23,7 +23,7 @@ PLACE = rb"\[?[^\[\]\n]{1,128}+\]"
 LONGEST = 512  # bytes in front of a body; what is longer is text, not a prefix
 
 _PROCESS = re.compile(PROCESS)
-_YEARLESS = re.compile(LEVEL + rb" {1,8}(" + TIME + rb") " + PLACE + rb" ?$")
+_YEARLESS = re.compile(LEVEL + rb" {1,8}(" + TIME + rb") " + PLACE + rb" {0,8}$")
 _DATED = re.compile(rb"(" + STAMP + rb")")
 _STYLE = re.compile(rb"\x1b\[[\d;?]{0,16}[A-Za-z]")
 
@@ -33,7 +33,7 @@ _DAYS_BEFORE = (0, 31, 60, 91, 121, 152, 182, 213, 244, 274, 305, 335)
 _DAYS_IN = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _DAY_S = 86_400.0
 _YEAR_S = 366 * _DAY_S
-_FIRST_YEAR_S = 730 * _DAY_S  # 1972: far from any real date, see `events.FIRST_DATED_S`
+_FIRST_YEAR_S = 730 * _DAY_S  # 1972, a leap year; the year itself means nothing
 _KEPT = 4096
 
 
