@@ -78,6 +78,7 @@ class RankLevel:
     """
 
     __slots__ = (
+        "_can_move",
         "_median",
         "_streak",
         "accept_cycles",
@@ -117,6 +118,7 @@ class RankLevel:
         self.graphs: Counter[int] = Counter()
         self.recent_context: deque[float] = deque(maxlen=_RECENT)  # of all samples: for a level without a clean one
         self.recent_queue: deque[float] = deque(maxlen=_RECENT)
+        self._can_move = True
         self._median = RunningMedian()
         self._streak: list[Sample] = []  # outliers since the last sample that was none
 
@@ -148,8 +150,14 @@ class RankLevel:
             self.seconds_delivered += sample.window_s
             self.cycles_delivered += sample.window_cycles
 
-    def admit(self, sample: Sample, changed: list[Judgement]) -> Rule:
-        """Rule 6 on a sample that passed the others; verdicts that change with it go to `changed`."""
+    def admit(self, sample: Sample, changed: list[Judgement], *, can_move: bool = True) -> Rule:
+        """Rule 6 on a sample that passed the others; verdicts that change with it go to `changed`.
+
+        `can_move`: five outliers in a row are another level of speed, and what was before no longer counts.
+        Else they join the others: the cycle of a whole request also holds the prompts of its neighbours, which
+        no rule keeps out, so some slow ones in a row are the load and no other speed.
+        """
+        self._can_move = can_move
         middle = self._median.value
         if middle is not None and len(self.clean) >= OUTLIER_NEEDS and sample.cycle_ms > OUTLIER_FACTOR * middle:
             return self._set_aside(sample, changed)
@@ -192,6 +200,8 @@ class RankLevel:
 
     def _move(self, newest: Sample, changed: list[Judgement]) -> Rule:
         """Five outliers in a row are a new level of speed: only what comes from there on counts."""
+        if not self._can_move:
+            return self._join(newest, changed)
         self.moves.append(Move(self.running, len(self.clean), self._median.value))
         changed.extend(Judgement(index, Rule.SUPERSEDED) for index in self.clean.index)
         streak, self._streak = self._streak, []
@@ -210,6 +220,23 @@ class RankLevel:
             for sample in streak
             if sample.index not in left_out and sample.index != newest.index
         )
+        return verdict
+
+    def _join(self, newest: Sample, changed: list[Judgement]) -> Rule:
+        """The outliers count beside the others, but for those that are too slow even among themselves."""
+        streak, self._streak = self._streak, []
+        middle = RunningMedian(sample.cycle_ms for sample in streak).value or 0.0
+        self.outliers -= len(streak)
+        verdict = Rule.CLEAN
+        for sample in streak:
+            if sample.cycle_ms > OUTLIER_FACTOR * middle:
+                self.outliers += 1
+                if sample is newest:
+                    verdict = Rule.CYCLE_OUTLIER
+                continue
+            self._take(sample)
+            if sample is not newest:
+                changed.append(Judgement(sample.index, Rule.CLEAN))
         return verdict
 
     @property

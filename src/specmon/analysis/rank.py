@@ -86,7 +86,7 @@ class RankStatistics:
             level.deliver(sample)
         rule = self._first_rule(sample, is_first, is_idle, cadence)
         if rule is Rule.CLEAN:
-            rule = level.admit(sample, changed)
+            rule = level.admit(sample, changed, can_move=cadence.covers is not Covers.REQUEST)
         if is_first:
             self.first_tok_s = sample.tok_s
         self.last_tok_s = sample.tok_s
