@@ -6,10 +6,13 @@ import re
 from collections.abc import Iterable
 
 _PART = re.compile(r"([A-Za-z]+)(\d+)")
+_ENGINE = re.compile(r"Engine (\d+)")  # vLLM's name of a data-parallel rank
 
 
 def numbers_of(tag: str) -> dict[str, int]:
     """ "DP9 TP9" as {"DP": 9, "TP": 9}; empty for a tag without numbers."""
+    if engine := _ENGINE.fullmatch(tag):
+        return {"DP": int(engine[1])}
     return {name.upper(): int(number) for name, number in _PART.findall(tag)}
 
 
@@ -39,5 +42,8 @@ def missing_ranks(tags: Iterable[str], *, are_all_wanted: bool = False) -> tuple
         if len(numbered) == 1:
             return (f"other than RANK{min(numbered)}",)
         return tuple(f"RANK{number}" for number in range(max(numbered, default=-1)) if number not in numbered)
+    tags = list(tags)
     seen = {numbers["DP"] for numbers in map(numbers_of, tags) if "DP" in numbers}
+    if any(_ENGINE.fullmatch(tag) for tag in tags):
+        return tuple(f"Engine {number:03}" for number in range(max(seen, default=-1)) if number not in seen)
     return tuple(f"DP{number}" for number in range(max(seen, default=-1)) if number not in seen)

@@ -131,9 +131,9 @@ def _launch(launch: Launch | None) -> LaunchModel:
     return LaunchModel(
         engine_version=launch.version,
         model=launch.model,
-        tp_size=launch.number("tp_size"),
-        dp_size=launch.number("dp_size"),
-        pp_size=launch.number("pp_size"),
+        tp_size=launch.number("tp_size", "tensor_parallel_size"),
+        dp_size=launch.number("dp_size", "data_parallel_size"),
+        pp_size=launch.number("pp_size", "pipeline_parallel_size"),
         speculative_algorithm=launch.algorithm,
         num_steps=launch.num_steps,
         num_draft_tokens=launch.num_draft_tokens,
