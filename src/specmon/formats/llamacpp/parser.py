@@ -120,7 +120,7 @@ class LlamaCppParser:
                 process=array("q", [-1] * count),
                 new_tokens=array("d", [float(tokens) for _, _, tokens in prompts]),
             ),
-            events=tuple(self._events),
+            events=tuple(sorted(self._events, key=lambda event: event.offset)),
             answers=Answers(self._answers, answered_at),
             unparsed=self._unparsed,
             habits=HABITS,
