@@ -36,6 +36,8 @@ def combine_levels(running: int, parts: Sequence[tuple[str, RankLevel | None]], 
         prefill_share=prefill_share(levels),
         accept_len=_accept_len(levels, is_clean=clean > 0),
         acceptance_rate=_acceptance_rate(levels),
+        accept_by_position=_by_position(levels, is_clean=clean > 0),
+        prompt_share=_prompt_share(levels, is_clean=clean > 0),
         cycle_ms=median_of(cycles) if is_whole else None,
         context_tokens=median_of(context),
         queue=median_of(queue),
@@ -136,6 +138,33 @@ def _accept_len(levels: Sequence[RankLevel], *, is_clean: bool) -> float | None:
 def _acceptance_rate(levels: Sequence[RankLevel]) -> float | None:
     drafted = math.fsum(level.drafted for level in levels)
     return math.fsum(level.accepted for level in levels) / drafted if drafted > 0 else None
+
+
+def _by_position(levels: Sequence[RankLevel], *, is_clean: bool) -> tuple[float, ...] | None:
+    """Medians of the shares, position by position; of all samples, when none is clean."""
+    shares = [
+        share
+        for level in levels
+        for share in (level.clean.by_position if is_clean else level.recent_by_position)
+        if share
+    ]
+    width = max(map(len, shares), default=0)
+    columns = [sorted(share[position] for share in shares if len(share) > position) for position in range(width)]
+    return tuple(middle for column in columns if (middle := median_of(column)) is not None) or None
+
+
+def _prompt_share(levels: Sequence[RankLevel], *, is_clean: bool) -> float | None:
+    """Prompt tokens for each generated one, over windows of the same length."""
+    prompt = generated = 0.0
+    for level in levels:
+        pairs = zip(level.clean.prompt_tok_s, level.clean.tok_s, strict=True) if is_clean else level.recent_prompt_tok_s
+        for prompt_tok_s, tok_s in pairs:
+            if prompt_tok_s == prompt_tok_s:
+                prompt += prompt_tok_s
+                generated += tok_s
+    if prompt > 0:
+        return prompt / generated if generated > 0 else math.inf
+    return 0.0 if generated > 0 else None
 
 
 def _graph(levels: Sequence[RankLevel], *, is_clean: bool) -> str:

@@ -37,6 +37,8 @@ class LevelFigures:
     prefill_share: float | None = None
     accept_len: float | None = None
     acceptance_rate: float | None = None  # accepted / proposed, where the log counts both
+    accept_by_position: tuple[float, ...] | None = None  # medians, 0..1
+    prompt_share: float | None = None  # prompt tokens for each generated one, where no prefill lines are
     cycle_ms: float | None = None
     context_tokens: float | None = None  # per request
     queue: float | None = None

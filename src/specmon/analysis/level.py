@@ -34,7 +34,19 @@ class Move:
 class CleanColumns:
     """The samples that count, one entry each, in line order."""
 
-    __slots__ = ("accept_len", "at", "context_tokens", "cycle_ms", "cycles", "graph", "index", "queue", "tok_s")
+    __slots__ = (
+        "accept_len",
+        "at",
+        "by_position",
+        "context_tokens",
+        "cycle_ms",
+        "cycles",
+        "graph",
+        "index",
+        "prompt_tok_s",
+        "queue",
+        "tok_s",
+    )
 
     def __init__(self) -> None:
         self.index = array("q")
@@ -46,6 +58,8 @@ class CleanColumns:
         self.context_tokens = array("f")
         self.queue = array("f")
         self.graph = array("b")
+        self.prompt_tok_s = array("f")
+        self.by_position: list[tuple[float, ...]] = []
 
     def __len__(self) -> int:
         return len(self.index)
@@ -61,6 +75,8 @@ class CleanColumns:
         self.context_tokens.append(sample.context_tokens)
         self.queue.append(sample.queue)
         self.graph.append(sample.graph)
+        self.prompt_tok_s.append(sample.prompt_tok_s)
+        self.by_position.append(sample.by_position)
 
     def drop(self, position: int) -> None:
         """Take the sample at `position` out again."""
@@ -69,6 +85,8 @@ class CleanColumns:
         del self.context_tokens[position]
         del self.queue[position]
         del self.graph[position]
+        del self.prompt_tok_s[position]
+        del self.by_position[position]
 
 
 class RankLevel:
@@ -90,7 +108,9 @@ class RankLevel:
         "graphs",
         "moves",
         "outliers",
+        "recent_by_position",
         "recent_context",
+        "recent_prompt_tok_s",
         "recent_queue",
         "running",
         "samples",
@@ -118,6 +138,8 @@ class RankLevel:
         self.graphs: Counter[int] = Counter()
         self.recent_context: deque[float] = deque(maxlen=_RECENT)  # of all samples: for a level without a clean one
         self.recent_queue: deque[float] = deque(maxlen=_RECENT)
+        self.recent_prompt_tok_s: deque[tuple[float, float]] = deque(maxlen=_RECENT)  # with the decoded tok/s
+        self.recent_by_position: deque[tuple[float, ...]] = deque(maxlen=_RECENT)
         self._can_move = True
         self._median = RunningMedian()
         self._streak: list[Sample] = []  # outliers since the last sample that was none
@@ -133,6 +155,10 @@ class RankLevel:
         self.graphs[sample.graph] += 1
         self.recent_context.append(sample.context_tokens)
         self.recent_queue.append(sample.queue)
+        if sample.prompt_tok_s == sample.prompt_tok_s:
+            self.recent_prompt_tok_s.append((sample.prompt_tok_s, sample.tok_s))
+        if sample.by_position:
+            self.recent_by_position.append(sample.by_position)
         if sample.accept_len == sample.accept_len:  # not NaN
             self.accept_sum += sample.accept_len * sample.cycles
             self.accept_cycles += sample.cycles

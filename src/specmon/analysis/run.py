@@ -37,6 +37,8 @@ class Reading:
     drafts: float = math.nan  # draft rounds
     drafted: float = math.nan  # proposed draft tokens
     accepted: float = math.nan
+    prompt_tok_s: float = math.nan
+    by_position: tuple[float, ...] = ()
 
 
 class RunStatistics:
@@ -84,6 +86,14 @@ class RunStatistics:
         if self._early is not None:
             self._remember(lambda run: run.prefill(tag, new_tokens))
         self._rank(tag).prefill(new_tokens)
+
+    def draft(self, tag: str, *, rounds: float, accept_len: float) -> None:
+        """Draft rounds of one rank that no decode line of it covers."""
+        self._register(tag)
+        if self._early is not None:
+            self._remember(lambda run: run.draft(tag, rounds=rounds, accept_len=accept_len))
+        self._rank(tag).draft(rounds, accept_len)
+        self.revision += 1
 
     def interrupt(self, tag: str = "") -> None:
         """A flush of one rank, or a gap in the whole stream."""
@@ -234,7 +244,13 @@ class RunStatistics:
         elif window != window and tok_s > 0:
             window = tokens / tok_s
         rounds = reading.drafts
-        if rounds != rounds:
+        if self.cadence.is_by_clock:
+            # How long the window was is for the rank to say: it knows the lines before.
+            tokens = window = window_cycles = math.nan
+            if rounds != rounds:
+                rounds = 0.0 if self.is_speculative else 1.0
+            cycles = rounds / max(running, 1)
+        elif rounds != rounds:
             # In a speculative run an answer without a draft figure rests on no draft round.
             rounds = cycles * running if covers is not Covers.REQUEST else 0.0 if self.is_speculative else cycles
         return Sample(
@@ -255,6 +271,8 @@ class RunStatistics:
             window_cycles=window_cycles,
             drafted=reading.drafted,
             accepted=reading.accepted,
+            prompt_tok_s=reading.prompt_tok_s,
+            by_position=reading.by_position,
         )
 
     def _rank(self, tag: str) -> RankStatistics:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 
@@ -26,3 +27,5 @@ class Sample:
     window_cycles: float  # decode passes of the server in `window_s`
     drafted: float  # proposed draft tokens, NaN where the line does not tell
     accepted: float
+    prompt_tok_s: float = math.nan  # prompt tokens/s of the same window, where no prefill lines are
+    by_position: tuple[float, ...] = ()  # share of draft rounds in which each position was accepted

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from specmon.analysis.drafttimes import DraftTimes
 from specmon.analysis.figures import PhaseFigures, RunFigures
 from specmon.analysis.run import RunStatistics
+from specmon.analysis.steps import StepTimes
 from specmon.events import Crashed, DraftsTimed, Habits, LogEvent
 from specmon.monitor.launch import DEFAULT_LOG_INTERVAL, Launch
 from specmon.monitor.snapshot import Role, RunState
@@ -49,6 +50,9 @@ class Life:
         self.fingerprint: Fingerprint | None = None
         self.server_pid: int | None = None  # of `Started server process`
         self.stats_pids: dict[int, float] = {}  # pid in the prefix of statistics lines: their last time
+        self.stats_tags: set[str] = set()  # ranks of those lines
+        self.statistics_off: str | None = None  # the server's own word for why it prints none
+        self.step_times = StepTimes()
         self.kv_full = 0  # samples with a full cache and requests waiting
         self.continues: Life | None = None  # the life that this one turned out to be a part of
         self.is_ready = False
@@ -57,7 +61,7 @@ class Life:
         self._stats_since_stop = False
         self._is_stopping = False
         self._is_crashed = False
-        self._is_idle = False
+        self._idle_ranks: set[str] = set()
         self._has_exited = False
         self._is_followed = False
         self._figures: RunFigures | None = None
@@ -106,12 +110,13 @@ class Life:
         self.statistics.cadence = replace(self.statistics.cadence, ready_at=self.ready_at)
         self.happenings.append(Happening("ready", event.at, event.rank))
 
-    def stats_line(self, at: float) -> None:
+    def stats_line(self, at: float, tag: str = "") -> None:
         """A decode or prefill line, whichever."""
         self._has_stats = True
         self._stats_since_ready = True
         self._stats_since_stop = True
-        self._is_idle = False
+        if self._idle_ranks:
+            self._idle_ranks = self._idle_ranks - {tag} if tag else set()
         if at == at:
             self.last_stats_at = at
 
@@ -153,9 +158,9 @@ class Life:
         self._has_exited = True
         self._stats_since_stop = False
 
-    def went_idle(self) -> None:
-        """The log itself says that nothing is served."""
-        self._is_idle = True
+    def went_idle(self, tag: str = "") -> None:
+        """The log itself says that nothing is served, by one rank or by all."""
+        self._idle_ranks.add(tag)
 
     def was_followed(self) -> None:
         """Another life began in the same log."""
@@ -186,7 +191,7 @@ class Life:
             return RunState.CRASHED
         if self._is_followed or ((self._is_stopping or self._has_exited) and not self._stats_since_stop):
             return RunState.EXITED
-        if self._is_idle:
+        if self._idle_ranks and ("" in self._idle_ranks or self._idle_ranks.issuperset(self.statistics.tags)):
             return RunState.IDLE
         is_serving = self._stats_since_ready if self.is_ready else self._has_stats
         if is_serving and (self.is_ready or self.launch is None or self.statistics.samples):
@@ -238,6 +243,9 @@ class Life:
         identity = None
         if level is not None and level.accept_len is not None and level.tok_s.median:
             identity = 1000 * level.accept_len * level.running / level.tok_s.median
+        if self.step_times.count:
+            levels = self.figures().levels
+            return self.step_times.figures({at.running: at.cycle_ms for at in levels if at.cycle_ms is not None})
         return self.draft_times.figures(self.statistics.mean_cycle_ms, identity)
 
     @property

@@ -189,6 +189,7 @@ def _level(level: LevelFigures, draft_tokens: int | None) -> LevelModel:
         ),
         prefill_share=level.prefill_share,
         acceptance_rate=rate,
+        accept_by_position=list(level.accept_by_position) if level.accept_by_position is not None else None,
         context_tokens=level.context_tokens,
         queue=level.queue,
         decode_tok_s=level.decode_tok_s,
