@@ -74,19 +74,23 @@ class History:
         i = j = k = 0
         end = block.end + 1
         self.answers += block.answers.count
-        steps = iter(range(len(block.steps)))
+        timed = len(block.steps)
+        steps = iter(range(timed))
         known = max(len(self.lives.all) - 1, 0)
         while i < samples or j < prefills or k < rare:
             at_decode = decode.offset[i] if i < samples else end
             at_prefill = prefill.offset[j] if j < prefills else end
             if k < rare and events[k].offset <= at_decode and events[k].offset <= at_prefill:
-                steps = self._steps(block, steps, events[k].offset)
+                if timed:
+                    steps = self._steps(block, steps, events[k].offset)
                 self._event(events[k], block)
                 k += 1
             elif at_prefill <= at_decode:
                 self._prefill(prefill, j, block)
                 j += 1
             else:
+                if timed:
+                    steps = self._steps(block, steps, at_decode)
                 self._sample(decode, i, block, filled)
                 i += 1
         self._steps(block, steps, end)

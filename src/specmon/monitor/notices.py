@@ -12,6 +12,7 @@ from specmon.monitor.snapshot import Role
 
 _HALF = 0.5
 _MANY_OUTLIERS = 0.1
+_MUCH_PROMPT = 0.1  # prompt tokens for each generated one, from which a window is no longer decoding alone
 _ANSWERS_WITHOUT_STATS_S = 60.0
 
 
@@ -103,6 +104,16 @@ def _of_life(server: ServerMonitor, life: Life, figures: RunFigures, *, is_finis
                 "Longer answers or fewer clients give clean windows.",
             )
         )
+    elif heavy := [level for level in figures.levels if (level.prompt_share or 0.0) > _MUCH_PROMPT]:
+        worst = max(heavy, key=lambda level: level.prompt_share or 0.0)
+        found.append(
+            Notice(
+                "prefill_heavy",
+                f"Much of the time at {_listed([str(level.running) for level in heavy])} running went into prompts: "
+                f"up to {worst.prompt_share:.0%} as many prompt tokens as generated ones (at {worst.running}). "
+                "The decode speed there is a lower bound; longer answers show decoding alone.",
+            )
+        )
     if samples and figures.excluded["batch_changed"] > _HALF * samples:
         found.append(
             Notice(
@@ -127,7 +138,16 @@ def _of_life(server: ServerMonitor, life: Life, figures: RunFigures, *, is_finis
                 f"{figures.drafts:,.0f} drafts. Check that the draft model belongs to this target.",
             )
         )
-    if _lacks_stats(server, life, is_finished=is_finished):
+    if not samples and (life.statistics_off or (life.launch is not None and life.launch.says_no_statistics)):
+        found.append(
+            Notice(
+                "stats_missing",
+                "The server prints no statistics lines, and says so: "
+                f"{life.statistics_off or 'it was started with --disable-log-stats'}. Start it without that; several "
+                "API servers need `--api-server-count 1` (or `--data-parallel-rank` with a log for each engine).",
+            )
+        )
+    elif _lacks_stats(server, life, is_finished=is_finished):
         found.append(
             Notice(
                 "stats_missing",
@@ -140,8 +160,11 @@ def _of_life(server: ServerMonitor, life: Life, figures: RunFigures, *, is_finis
 
 def _lacks_stats(server: ServerMonitor, life: Life, *, is_finished: bool) -> bool:
     answered = server.last_answer_at
-    if life.statistics.samples or life.ready_at is None or answered is None:
+    if life.statistics.samples or not life.is_ready:
         return False
+    if life.ready_at is None or answered is None:
+        # uvicorn prints no time below vLLM, so only the end of the log can tell.
+        return is_finished and answered is None and server.history.answers > 0
     # The warm-up request is answered in the second of the ready line; short answers print no decode line at once.
     patience = _ANSWERS_WITHOUT_STATS_S if not is_finished else _ANSWERS_WITHOUT_STATS_S / 10
     return answered - life.ready_at > patience
