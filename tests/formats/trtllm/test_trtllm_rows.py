@@ -29,7 +29,8 @@ def _row(
 ) -> str:
     return (
         f"[08/04/2026-19:08:13] [TRT-LLM] [I] [_torch][RANK {rank}] iter = {number}, global_rank = {rank}, "
-        f"rank = {rank}, num_scheduled_requests = {scheduled}, kv_cache_util = 0.125, currank_total_requests = {share}, "
+        f"rank = {rank}, num_scheduled_requests = {scheduled}, kv_cache_util = 0.125, "
+        f"currank_total_requests = {share}, "
         f"host_step_time = {host}, prev_device_step_time = {device}, timestamp = 2026-08-04 19:08:13, "
         + _STATES
         % (context, context * 100, generated)
@@ -69,7 +70,8 @@ def _samples(*lines: str) -> list[tuple[int, int, float, float]]:
         ),
         (
             "iter = 4, global_rank = 0, rank = 0, num_scheduled_requests = 16, kv_cache_util = N/A, "
-            "currank_total_requests = 1/8, host_step_time = 7.4ms, prev_device_step_time = N/A, timestamp = 2026-08-04 19:08:13, "
+            "currank_total_requests = 1/8, host_step_time = 7.4ms, prev_device_step_time = N/A, "
+            "timestamp = 2026-08-04 19:08:13, "
             "states = {'num_ctx_requests': 0, 'num_ctx_tokens': 0, 'num_generation_tokens': 64, "
             "'cached_kv_tokens': 63821}, "
             "num_active = 16, num_fetched = 0, num_dummy = 0, num_unscheduled = 0",
