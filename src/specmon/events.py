@@ -21,6 +21,10 @@ from typing import ClassVar, TypeAlias
 
 MISSING = math.nan
 
+# A time before this one (s) is on a clock without a date: uptimes begin at 0, days without a date are the first,
+# and years without a number are counted from 1972. Such times have distances, but no place in the calendar.
+FIRST_DATED_S = 20 * 366 * 86_400.0
+
 Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
 
 
@@ -56,8 +60,9 @@ class Covers(StrEnum):
     WINDOW = "window"  # the time since the previous line: idle time and prefill of that time are in it
     REQUEST = "request"  # one whole answer: neither idle time nor its own prompt is in it
     STEP = "step"  # one step of the batch
-    TICK = "tick"  # the last turn of a clock that ticks on while nothing is served (10 s at most: vLLM V1)
-    GAP = "gap"  # the time since the line before, by the clock and not by cycles (vLLM V0)
+    # By the clock and not by cycles (vLLM). `window_s` of a sample is then the longest that its line covers,
+    # while idle time is in none; where it is not known, the line covers all the time since the one before.
+    TICK = "tick"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections import Counter
 
 from specmon.analysis.level import Judgement, RankLevel
 from specmon.analysis.median import RunningMedian
-from specmon.analysis.rules import IDLE_FACTOR, LONGEST_TICK_S, Cadence, Rule, changes_batch
+from specmon.analysis.rules import IDLE_FACTOR, Cadence, Rule, changes_batch
 from specmon.analysis.sample import Sample
 from specmon.events import Covers
 
@@ -96,7 +96,7 @@ class RankStatistics:
         is_first = self.samples == 1
         is_idle = not is_first and self._spans_idle_time(sample, level, cadence)
         if cadence.is_by_clock:
-            self._measure_window(sample, cadence)
+            self._measure_window(sample)
         if not is_first and not is_idle:
             level.deliver(sample)
         rule = self._first_rule(sample, is_first, is_idle, cadence)
@@ -146,13 +146,13 @@ class RankStatistics:
     def _gap_before(self, sample: Sample) -> float:
         return sample.at - self._last_at
 
-    def _measure_window(self, sample: Sample, cadence: Cadence) -> None:
+    def _measure_window(self, sample: Sample) -> None:
         """What time a line covers that comes by the clock, and what was done in it."""
         gap, usual = self._gap_before(sample), self._gaps.value
-        if cadence.covers is Covers.TICK:
+        if (longest := sample.window_s) == longest:
             # After an idle time the line covers one turn of the clock all the same.
             lines_apart = gap if usual is None else usual
-            sample.window_s = min(LONGEST_TICK_S, lines_apart) if lines_apart > 0 else LONGEST_TICK_S
+            sample.window_s = min(longest, lines_apart) if lines_apart > 0 else longest
         else:
             sample.window_s = gap if usual is None else min(gap, IDLE_FACTOR * usual)
         sample.tokens = sample.tok_s * sample.window_s

@@ -33,7 +33,6 @@ OUTLIER_FACTOR = 1.5  # of the level's median cycle; one-sided, since a window c
 OUTLIER_NEEDS = 5  # clean samples before one can be called an outlier
 MOVED_AFTER = 5  # outliers in a row that mean another level of speed
 IDLE_FACTOR = 3.0  # of the window that a line should cover
-LONGEST_TICK_S = 10.0  # of a clock that ticks on: what a line of such an engine covers, unless lines come closer
 STEADY_SHARE = 0.05  # by how much the number of requests may differ
 
 
@@ -50,7 +49,7 @@ class Cadence:
     @property
     def is_by_clock(self) -> bool:
         """Lines come by the clock, whatever ran; the usual gap between them is what to expect."""
-        return self.covers in (Covers.TICK, Covers.GAP)
+        return self.covers is Covers.TICK
 
 
 def changes_batch(running: int, before: int) -> bool:

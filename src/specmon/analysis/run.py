@@ -246,7 +246,8 @@ class RunStatistics:
         rounds = reading.drafts
         if self.cadence.is_by_clock:
             # How long the window was is for the rank to say: it knows the lines before.
-            tokens = window = window_cycles = math.nan
+            tokens = window_cycles = math.nan
+            window = reading.window_s
             if rounds != rounds:
                 rounds = 0.0 if self.is_speculative else 1.0
             cycles = rounds / max(running, 1)

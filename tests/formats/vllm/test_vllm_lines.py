@@ -56,13 +56,12 @@ def test_engine_line_is_a_sample(line: str, said: dict[str, str]) -> None:
         ("usage", decode.usage),
         ("process", decode.process),
         ("at", decode.at),
+        ("window", decode.window_s),
     ):
         if name in said:
             assert _same(column[0], said[name]), name
     if "rank" in said:
         assert block.ranks[decode.rank[0]] == said["rank"].replace("_", " ")
-    if "covers" in said:
-        assert block.habits.covers == said["covers"]
     retractions = [event.requests for event in block.events if isinstance(event, Retracted)]
     assert retractions == ([int(said["preemptions"])] if "preemptions" in said else [])
 
@@ -111,7 +110,9 @@ def test_line_that_lacks_a_figure_is_counted_as_unparsed(line: str) -> None:
 @pytest.mark.parametrize("line", [line for _, line, said in _LINES if said == "nothing"])
 def test_other_line_says_nothing(line: str) -> None:
     fed, finished = _read(line)
-    assert not (fed.events or fed.unparsed or len(fed.decode) + len(fed.steps) + len(finished.decode))
+    assert not fed.events
+    assert not fed.unparsed
+    assert not len(fed.decode) + len(fed.steps) + len(finished.decode)
 
 
 @pytest.mark.parametrize("line", [line for _, line, said in _LINES if said.split()[0] in ("engine", "draft")])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 
 from specmon.events import (
+    MISSING,
     Answers,
     Block,
     Clock,
@@ -18,9 +19,9 @@ from specmon.events import (
 from specmon.formats.vllm.pairing import Sample
 from specmon.formats.vllm.prefix import Prefix
 
-# V1's clock ticks on while nothing is served, so a line covers one tick; V0 looks at its clock while it works.
-TICKS = Habits(covers=Covers.TICK, tells_prefill=False)
-GAPS = Habits(covers=Covers.GAP, tells_prefill=False)
+HABITS = Habits(covers=Covers.TICK, tells_prefill=False)
+# V1's clock ticks on while nothing is served, so a line covers one tick. V0 looks at its clock while it works.
+TICK_S = 10.0  # VLLM_LOG_STATS_INTERVAL unless set; then the lines come closer, or all the further apart
 
 
 class ClockSeen:
@@ -63,6 +64,7 @@ class Findings:
             columns.process.append(sample.process[1])
             columns.running.append(figures.running or 0)
             columns.tok_s.append(figures.tok_s)
+            columns.window_s.append(MISSING if figures.is_cumulative else TICK_S)
             columns.prompt_tok_s.append(figures.prompt_tok_s)
             columns.queue.append(figures.queue)
             columns.usage.append(figures.usage)
@@ -85,7 +87,7 @@ class Findings:
         columns.running.append(running)
         columns.decode_ms.append(step_ms)
 
-    def block(self, ranks: tuple[str, ...], clock: ClockSeen, habits: Habits) -> Block:
+    def block(self, ranks: tuple[str, ...], clock: ClockSeen) -> Block:
         """All of it."""
         self.events.sort(key=lambda event: event.offset)
         return Block(
@@ -101,6 +103,6 @@ class Findings:
             events=tuple(self.events),
             answers=Answers(self.answers),
             unparsed=self.unparsed,
-            habits=habits,
+            habits=HABITS,
             clipped=self.clipped,
         )

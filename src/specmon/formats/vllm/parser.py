@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from specmon.events import Block, Drafted, EnvironmentSet, LogEvent, WentIdle
 from specmon.formats import nccl
 from specmon.formats.traceback import TracebackReader
-from specmon.formats.vllm.findings import GAPS, TICKS, ClockSeen, Findings
+from specmon.formats.vllm.findings import ClockSeen, Findings
 from specmon.formats.vllm.lifecycle import STARTS, Lifecycle
 from specmon.formats.vllm.pairing import Pairing, Process, Sample
 from specmon.formats.vllm.prefix import LONGEST, PROCESS, TIME, Prefix, PrefixReader, without_styles
@@ -55,7 +55,8 @@ _BODY = re.compile(
     rb"|(?P<art>[\x80-\xff][\x80-\xff ]{1,255}+(?<= )version v?\d))"
 )  # fmt: skip
 _OURS = re.compile(
-    rb"\n(?:\x1b\[[\d;]{0,16}m)*+(?:\((?:APIServer|ApiServer_\d|EngineCore|Worker|VllmWorker|MainProcess)[\w-]{0,32} pid=\d"
+    rb"\n(?:\x1b\[[\d;]{0,16}m)*+"
+    rb"(?:\((?:APIServer|ApiServer_\d|EngineCore|Worker|VllmWorker|MainProcess)[\w-]{0,32} pid=\d"
     rb"|(?:DEBUG|INFO|WARNING|ERROR) " + TIME + rb" )"
 )  # fmt: skip
 _ANSWERS = re.compile(
@@ -77,7 +78,6 @@ class VllmParser:
         self._rank_of: dict[Process, str] = {}  # of the newest engine line of a process
         self._counters: dict[Process, tuple[float, float, float]] = {}  # V0, since the start
         self._clock = ClockSeen()
-        self._habits = TICKS
         self._end = 0
 
     def feed(self, block: bytes, start: int) -> Block:
@@ -95,14 +95,14 @@ class VllmParser:
                 self._read_whole_line(text, position, found)
             found.add_samples(self._pairing.released())
         self._end = found.end
-        return found.block(tuple(self._ranks), self._clock, self._habits)
+        return found.block(tuple(self._ranks), self._clock)
 
     def finish(self) -> Block:
         """The engine lines whose draft line never came."""
         found = Findings(self._end, 0)
         self._pairing.settle()
         found.add_samples(self._pairing.released())
-        return found.block(tuple(self._ranks), self._clock, self._habits)
+        return found.block(tuple(self._ranks), self._clock)
 
     # -- finding lines --------------------------------------------------------------------------------
 
@@ -213,7 +213,6 @@ class VllmParser:
 
     def _engine_line(self, figures: EngineFigures, prefix: Prefix, offset: int, found: Findings) -> None:
         process = prefix.process
-        self._habits = GAPS if figures.is_cumulative else TICKS
         self._lifecycle.launches.serve()
         self._rank_of[process] = figures.rank
         if figures.is_idle:
