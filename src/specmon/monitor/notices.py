@@ -40,7 +40,7 @@ def notices_of(server: ServerMonitor, *, is_finished: bool) -> tuple[Notice, ...
 
 def _of_stream(server: ServerMonitor, *, is_finished: bool) -> list[Notice]:
     found = []
-    if is_finished and not server.recognised:
+    if is_finished and server.engine is None:
         found.append(
             Notice(
                 "not_a_server_log",
@@ -49,6 +49,14 @@ def _of_stream(server: ServerMonitor, *, is_finished: bool) -> list[Notice]:
         )
     if server.clocks - {Clock.DATED, Clock.NONE}:
         found.append(Notice("no_date", "The stamps of this log carry no full date, so no times are given."))
+    if server.hidden:
+        found.append(
+            Notice(
+                "blob_data",
+                f"journalctl hid {server.hidden} lines behind their size ([… blob data]), as it does with control "
+                "characters. Call it with -a: `journalctl -a -u UNIT`.",
+            )
+        )
     if server.clipped:
         found.append(
             Notice(
@@ -74,7 +82,8 @@ def _of_stream(server: ServerMonitor, *, is_finished: bool) -> list[Notice]:
             )
         )
     declared, logged = server.declared, server.logged_role
-    if declared is not None and logged is not Role.UNKNOWN and logged is not declared:
+    is_contrary = declared is not None and logged is not Role.UNKNOWN and logged is not declared
+    if is_contrary and not server.is_split:
         found.append(
             Notice(
                 "role_conflict",
