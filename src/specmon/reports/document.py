@@ -56,6 +56,7 @@ def _server(session: Session, server: ServerMonitor, name: str) -> ServerModel:
     return ServerModel(
         name=name,
         source=server.source,
+        stream=server.stream,
         role=server.role.value,
         engine=server.engine,
         lines=LinesModel(total=server.lines, samples=server.samples, unparsed=server.unparsed),
