@@ -162,6 +162,11 @@ class RunStatistics:
         return None if rank is None else rank.levels.get(running)
 
     @property
+    def _windows_hold_prefill(self) -> bool:
+        """The time of a request or of a step holds no prompt, so what lies beyond the median cycle is noise."""
+        return self.cadence.covers not in (Covers.REQUEST, Covers.STEP)
+
+    @property
     def knows_acceptance(self) -> bool:
         """The log tells A, or that there is no speculation."""
         return self.is_speculative or self.is_acceptance_told
@@ -185,7 +190,7 @@ class RunStatistics:
             first_tok_s=_sum([rank.first_tok_s for rank in decoding]),
             last_tok_s=_sum([rank.last_tok_s for rank in decoding]),
             delivered_tok_s=_sum([_delivered(rank) for rank in decoding]),
-            prefill_share=prefill_share(every),
+            prefill_share=prefill_share(every) if self._windows_hold_prefill else None,
             accept_len=math.fsum(rank.accept_sum for rank in counted) / rounds
             if rounds > 0 and self.knows_acceptance
             else None,
@@ -205,6 +210,8 @@ class RunStatistics:
         samples = sum(rank.levels[running].samples for rank in self._ranks.values() if running in rank.levels)
         parts = [(rank.tag, rank.levels.get(running)) for rank in decoding]
         level = combine_levels(running, parts, samples=samples)
+        if not self._windows_hold_prefill:
+            level = replace(level, prefill_share=None)
         return level if self.knows_acceptance else replace(level, accept_len=None)
 
     def _remember(self, record: Replay) -> None:

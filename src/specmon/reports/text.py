@@ -121,7 +121,8 @@ def _print_life(server: ServerMonitor, life: Life, console: Console) -> None:
     if life.statistics.is_speculative:
         where += f", speculation {life.speculation}"
     if life.last_sample_at is not None:
-        where += f", last sample {stamp(life.last_sample_at, server.utc_offset_s)}"
+        moment = stamp(life.last_sample_at, server.utc_offset_s)
+        where += f", last sample {moment}" if moment is not None else ""
     _say(console, f"  {where}")
     _say(console, f"  {_counts(figures, server)}")
     if figures.levels:
