@@ -141,6 +141,9 @@ class History:
         queue = filled.queue[i] if filled.queue else _NAN
         if queue > 0 and filled.usage and filled.usage[i] >= _FULL_CACHE:
             life.kv_full += 1
+        positions = columns.by_position[i] if columns.by_position else ()
+        if positions:
+            life.draft_steps = len(positions)
         index = statistics.samples
         statistics.add(
             tag,
@@ -159,7 +162,7 @@ class History:
                 drafted=filled.drafted[i] if filled.drafted else _NAN,
                 accepted=filled.accepted[i] if filled.accepted else _NAN,
                 prompt_tok_s=filled.prompt_tok_s[i] if filled.prompt_tok_s else _NAN,
-                by_position=columns.by_position[i] if columns.by_position else (),
+                by_position=positions,
             ),
         )
         life.stats_line(at, tag)
@@ -197,6 +200,8 @@ class History:
         life = self.lives.of_stats(at, -1 if event.process is None else event.process, clock, event.rank)
         if event.proposed > 0:
             life.statistics.turn_speculative()
+        if event.by_position:
+            life.draft_steps = len(event.by_position)
         life.statistics.draft(event.rank, rounds=event.rounds, accept_len=event.accept_len)
         life.stats_line(at, event.rank)
 

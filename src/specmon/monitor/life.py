@@ -53,6 +53,7 @@ class Life:
         self.stats_tags: set[str] = set()  # ranks of those lines
         self.statistics_off: str | None = None  # the server's own word for why it prints none
         self.step_times = StepTimes()
+        self.draft_steps: int | None = None  # k, as a draft line shows it by its positions
         self.kv_full = 0  # samples with a full cache and requests waiting
         self.continues: Life | None = None  # the life that this one turned out to be a part of
         self.is_ready = False

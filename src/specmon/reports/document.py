@@ -75,7 +75,7 @@ def _run(life: Life, server: ServerMonitor) -> RunModel:
         ready_at=_stamp(life.ready_at, server),
         first_sample_at=_stamp(life.first_sample_at, server),
         last_sample_at=_stamp(life.last_sample_at, server),
-        launch=_launch(life.launch),
+        launch=_launch(life.launch, life.draft_steps),
         env=life.env,
         speculation=life.speculation,
         ranks=list(figures.ranks),
@@ -126,9 +126,11 @@ def _phases(phases: PhaseFigures | None) -> PhasesModel | None:
     )
 
 
-def _launch(launch: Launch | None) -> LaunchModel:
+def _launch(launch: Launch | None, steps: int | None) -> LaunchModel:
+    """Flags in the report's words; `steps` is k as the statistics lines show it."""
+    positions = None if steps is None else steps + 1
     if launch is None:
-        return LaunchModel()
+        return LaunchModel(num_steps=steps, num_draft_tokens=positions)
     return LaunchModel(
         engine_version=launch.version,
         model=launch.model,
@@ -136,8 +138,8 @@ def _launch(launch: Launch | None) -> LaunchModel:
         dp_size=launch.number("dp_size", "data_parallel_size"),
         pp_size=launch.number("pp_size", "pipeline_parallel_size"),
         speculative_algorithm=launch.algorithm,
-        num_steps=launch.num_steps,
-        num_draft_tokens=launch.num_draft_tokens,
+        num_steps=launch.num_steps if launch.num_steps is not None else steps,
+        num_draft_tokens=launch.num_draft_tokens if launch.num_draft_tokens is not None else positions,
         topk=launch.number("speculative_eagle_topk"),
         draft_model=launch.draft_model,
         decode_log_interval=launch.log_interval,
