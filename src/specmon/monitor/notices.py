@@ -49,6 +49,10 @@ def _of_stream(server: ServerMonitor, *, is_finished: bool) -> list[Notice]:
         )
     if server.clocks - {Clock.DATED, Clock.NONE}:
         found.append(Notice("no_date", "The stamps of this log carry no full date, so no times are given."))
+    if server.gaps:
+        found.append(
+            Notice("gap", f"Bytes of the log are missing, so what they said is not counted: {server.gaps[-1]}")
+        )
     if server.hidden:
         found.append(
             Notice(

@@ -38,6 +38,7 @@ class ServerMonitor:
         self.samples = 0
         self.unparsed = 0
         self.clipped = 0
+        self.gaps: list[str] = []  # why bytes of the log are missing
         self.hidden = 0  # lines of which a carrier shows only the size
         self.recognised = 0
         self.engine: str | None = None  # whose log it is; None while no line of it is known
@@ -70,6 +71,7 @@ class ServerMonitor:
                     self.history.truncated()
                 self.history.tell(event.at, Severity.INFO, f"log {event.reason}: the next file follows")
             case Gap():
+                self.gaps = [*self.gaps[-9:], event.reason]
                 self.history.gap(event.at, event.size_bytes, event.reason)
             case Refused():
                 self._set_link(LinkState.REFUSED, event.reason)
