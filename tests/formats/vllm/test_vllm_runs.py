@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from specmon.monitor.session import Session
 from specmon.monitor.summarise import Input, summarise
 from specmon.reports import to_json
+from specmon.sources.events import Chunk
 
 Document = dict[str, Any]  # JSON, looked into by hand
 
@@ -338,3 +340,46 @@ def test_iterations_fill_the_phases_by_running_requests() -> None:
     ]
     assert run["decode"]["samples"] == 0
     assert run["state"] == "serving"
+
+
+# -- cuts ---------------------------------------------------------------------------------------------
+
+_DEPLOYMENT = "".join(
+    line + "\n"
+    for line in (
+        _banner(0),
+        _arguments(0, speculative_config={"method": "ngram", "num_speculative_tokens": 3}),
+        _config(20, "EngineCore_DP0 pid=8"),
+        *READY,
+        *(
+            line
+            for step in range(3, 9)
+            for line in (
+                _engine(10 * step),
+                _engine(10 * step, 60.0, number=1, who="ApiServer_1 pid=9"),
+                _drafts(10 * step, 300, 600),
+                *([_drafts(10 * step, 0, 600, who="ApiServer_1 pid=9")] if step % 2 else []),
+            )
+        ),
+        _idle(90),
+        _idle(90, 1, who="ApiServer_1 pid=9"),
+        _banner(100),
+        *READY,
+        _engine(120),
+        _drafts(120),
+    )
+).encode()
+
+
+@pytest.mark.parametrize("size", [1, 7, 64, 300, 1000])
+def test_even_chunks_give_the_same_document(size: int) -> None:
+    def document(size: int) -> str:
+        session = Session()
+        session.add("v", "/logs/v.log")
+        for start in range(0, len(_DEPLOYMENT), size):
+            session.feed("v", Chunk(0.0, start, _DEPLOYMENT[start : start + size]))
+            session.snapshot(0.0)  # looking in between must not matter either
+        session.finish()
+        return to_json(session)
+
+    assert document(size) == document(len(_DEPLOYMENT))

@@ -53,10 +53,13 @@ class Findings:
         self.decode = SampleColumns()
         self.steps = StepColumns()
 
-    def add_samples(self, samples: list[Sample]) -> None:
-        """Engine lines that are complete."""
+    def add(self, said: list[Sample | LogEvent]) -> None:
+        """Engine lines that are complete, and what happened between them."""
         columns = self.decode
-        for sample in samples:
+        for sample in said:
+            if isinstance(sample, LogEvent):
+                self.events.append(sample)
+                continue
             figures, drafts = sample.figures, sample.drafts
             columns.offset.append(sample.offset)
             columns.at.append(sample.at)

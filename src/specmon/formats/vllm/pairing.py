@@ -1,7 +1,7 @@
 """Brings the two statistics lines of one tick together: an engine line, and the draft line right behind it.
 
 A process writes both without anything of its own in between, so its next line decides. Until then the
-engine line is held back, and every later one with it, so that samples come out in the order of the stream.
+engine line is held back, and what comes later with it, so that all comes out in the order of the stream.
 Where nothing speaks for speculation nothing is held.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
+from specmon.events import LogEvent
 from specmon.formats.vllm.rounds import Drafts
 from specmon.formats.vllm.statistics import EngineFigures
 
@@ -35,7 +36,7 @@ class Pairing:
 
     def __init__(self) -> None:
         self.is_speculative: bool | None = None  # what the launch, or a draft line, says
-        self._held: deque[Sample] = deque()
+        self._held: deque[Sample | LogEvent] = deque()
         self._newest: dict[Process, Sample] = {}  # the engine line that a draft line would belong to
         self._alone: dict[Process, int] = {}  # engine lines since the last draft line
 
@@ -56,6 +57,10 @@ class Pairing:
             self._newest[process] = sample
         self._held.append(sample)
 
+    def event(self, event: LogEvent) -> None:
+        """Keep an event in its place behind what is held."""
+        self._held.append(event)
+
     def draft_line(self, process: Process, drafts: Drafts) -> bool:
         """Give the counts to the engine line in front; False when there is none that waits for them."""
         self._alone[process] = 0
@@ -73,14 +78,17 @@ class Pairing:
             sample.is_settled = True
 
     def settle(self) -> None:
-        """Nothing more can come to what is held: an event of the server, or the end of the stream."""
+        """Nothing more can come to what is held: the server starts or ends, or the stream does."""
         for sample in self._newest.values():
             sample.is_settled = True
         self._newest.clear()
 
-    def released(self) -> list[Sample]:
-        """The samples that are complete, in the order of the stream."""
-        out = []
-        while self._held and self._held[0].is_settled:
+    def released(self) -> list[Sample | LogEvent]:
+        """What is complete, in the order of the stream."""
+        out: list[Sample | LogEvent] = []
+        while self._held:
+            first = self._held[0]
+            if isinstance(first, Sample) and not first.is_settled:
+                break
             out.append(self._held.popleft())
         return out

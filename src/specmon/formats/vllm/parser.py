@@ -93,7 +93,7 @@ class VllmParser:
                 self._read_quick(match, start + position, found)
             else:
                 self._read_whole_line(text, position, found)
-            found.add_samples(self._pairing.released())
+            found.add(self._pairing.released())
         self._end = found.end
         return found.block(tuple(self._ranks), self._clock)
 
@@ -101,7 +101,7 @@ class VllmParser:
         """The engine lines whose draft line never came."""
         found = Findings(self._end, 0)
         self._pairing.settle()
-        found.add_samples(self._pairing.released())
+        found.add(self._pairing.released())
         return found.block(tuple(self._ranks), self._clock)
 
     # -- finding lines --------------------------------------------------------------------------------
@@ -153,7 +153,7 @@ class VllmParser:
             return
         if nccl.NEEDLE in line and (environment := nccl.read_environment(line)):
             name, value, pid = environment
-            found.events.append(EnvironmentSet(offset, process=pid, name=name, value=value))
+            self._pairing.event(EnvironmentSet(offset, process=pid, name=name, value=value))
             return
         event, is_usage = self._lifecycle.read_usage(line, offset)
         if is_usage:
@@ -181,11 +181,11 @@ class VllmParser:
             )
             if usage is not None:
                 figures.usage = float(usage) / 100
-            self._engine_line(figures, prefix, offset, found)
+            self._engine_line(figures, prefix, offset)
         elif last < _STEP_FIRST:
             length, accepted, proposed, positions = match.group(10, 11, 12, 13)
             drafts = DraftFigures(float(accepted), float(proposed), float(length), read_positions(positions))
-            self._draft_line(drafts, prefix, offset, found)
+            self._draft_line(drafts, prefix, offset)
         else:
             self._step_line(step_of(match.group(14, 15, 16, 17, 18)), prefix, offset, found)
 
@@ -202,28 +202,29 @@ class VllmParser:
                 self._step_line(step, prefix, offset, found)
         elif b" metrics: " in head:
             if is_ended:
-                self._draft_line(read_draft(body), prefix, offset, found)
+                self._draft_line(read_draft(body), prefix, offset)
         else:
             figures = read_engine(body, is_ended=is_ended)
             if figures.running is not None and figures.tok_s == figures.tok_s:
                 found.clipped += figures.is_clipped
-                self._engine_line(figures, prefix, offset, found)
+                self._engine_line(figures, prefix, offset)
             elif is_ended and (figures.running is None or not figures.has_throughput):
                 found.unparsed.append(offset)
 
-    def _engine_line(self, figures: EngineFigures, prefix: Prefix, offset: int, found: Findings) -> None:
+    def _engine_line(self, figures: EngineFigures, prefix: Prefix, offset: int) -> None:
         process = prefix.process
         self._lifecycle.launches.serve()
         self._rank_of[process] = figures.rank
         if figures.is_idle:
-            self._pairing.settle()
+            self._pairing.other_line(process)
             at = None if prefix.at != prefix.at else prefix.at
-            found.events.append(WentIdle(offset, at, figures.rank, prefix.pid if prefix.pid >= 0 else None))
+            pid = prefix.pid if prefix.pid >= 0 else None
+            self._pairing.event(WentIdle(offset, at, figures.rank, pid))
             return
         rank = self._ranks.setdefault(figures.rank, len(self._ranks))
         self._pairing.engine_line(Sample(offset, prefix.at, rank, process, figures))
 
-    def _draft_line(self, figures: DraftFigures, prefix: Prefix, offset: int, found: Findings) -> None:
+    def _draft_line(self, figures: DraftFigures, prefix: Prefix, offset: int) -> None:
         process = prefix.process
         drafts = self._drafts(figures, process)
         rank = figures.rank or self._rank_of.get(process, "")
@@ -231,7 +232,7 @@ class VllmParser:
             return
         self._ranks.setdefault(rank, len(self._ranks))
         at = None if prefix.at != prefix.at else prefix.at
-        found.events.append(
+        self._pairing.event(
             Drafted(
                 offset, at, rank, prefix.pid if prefix.pid >= 0 else None,
                 drafts.rounds, drafts.accept_len, drafts.proposed, drafts.accepted, drafts.by_position,
@@ -262,7 +263,7 @@ class VllmParser:
         if event is None:
             return
         self._pairing.settle()
-        found.add_samples(self._pairing.released())
+        found.add(self._pairing.released())
         if event.kind == "launch":
             self._counters.clear()
         if event.kind in ("launch", "launch_continued", "process_started"):
