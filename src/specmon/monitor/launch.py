@@ -41,6 +41,21 @@ class Launch:
         return self.text("model_path", "model")
 
     @property
+    def tp_size(self) -> int | None:
+        """Tensor parallelism."""
+        return self.number("tp_size", "tensor_parallel_size")
+
+    @property
+    def dp_size(self) -> int | None:
+        """Data parallelism."""
+        return self.number("dp_size", "data_parallel_size")
+
+    @property
+    def pp_size(self) -> int | None:
+        """Pipeline parallelism."""
+        return self.number("pp_size", "pipeline_parallel_size")
+
+    @property
     def algorithm(self) -> str | None:
         """The speculative algorithm; None without one, or when the log does not say."""
         if self._vllm_drafts is not None:

@@ -238,6 +238,16 @@ class Life:
         return "inactive" if figures.drafts >= _ENOUGH_DRAFTS else "unknown"
 
     @property
+    def caveat(self) -> str | None:
+        """What a reader must know about the figures, whatever they are."""
+        if self.launch is not None and self.launch.is_ngram and self.statistics.is_speculative:
+            return (
+                "n-gram drafts: vLLM counts only the cycles that had a draft, so the accept length is per drafting "
+                "cycle and the cycle time an upper bound; the throughput holds"
+            )
+        return None
+
+    @property
     def phases(self) -> PhaseFigures | None:
         """Where the time of a cycle goes; None when the log does not tell."""
         level = self.figures().main_level
