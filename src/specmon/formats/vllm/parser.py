@@ -39,17 +39,19 @@ _QUICK = re.compile(
     rb"(?:" + ENGINE + rb"|" + DRAFT + rb"|" + STEP + rb")"
 )  # fmt: skip
 # Which group of `_QUICK` was the last to catch something tells the kind of line.
-_ENGINE_FIRST, _DRAFT_FIRST, _STEP_FIRST = 4, 10, 14
+_DRAFT_FIRST, _STEP_FIRST = 10, 14
 
 # One of these is in every line that `_read_line` can read.
+# The first four are in the lines of the quick pattern too, so many times as `_QUICK_NEEDLES` says for each kind.
 _NEEDLES = (
-    b" throughput: ", b"Running: ", b"ecoding metrics: ", b"eculative metrics: ", b"Iteration(", b" version ",
+    b" throughput: ", b"Running: ", b"ecoding metrics: ", b"Iteration(", b"eculative metrics: ", b" version ",
     b"args: {", b"args: Namespace(", b" LLM engine (", b"Application startup complete", b"tarted server process",
     b" API server process", b"hutting down", b"Finished server process", b"[shutdown]", b"disabling stats logging",
     b" failed to start", b" a fatal error", b" died unexpectedly", b" hit an exception", b"ask failed",
     b"Engine core initialization failed", b"output_handler failed", b" is preempted by", b"reset prefix cache",
-    b"Traceback (most", b": error: ", b"usage: ", b"KeyboardInterrupt", b"^C", nccl.NEEDLE,
+    b"Traceback (most", b": error: ", b"usage: vllm", b"usage: api_server", b"KeyboardInterrupt", b"\n^C", nccl.NEEDLE,
 )  # fmt: skip
+_QUICK_NEEDLES = ((2, 1, 0, 0), (2, 0, 1, 0), (0, 0, 0, 1))  # of an engine, a draft and an iteration line
 _BODY = re.compile(
     rb"(?:^|(?<=[\s\]|>]))(?:(?P<statistics>" + BODY + rb")|(?P<event>" + STARTS + rb")"
     rb"|(?P<art>[\x80-\xff][\x80-\xff ]{1,255}+(?<= )version v?\d))"
@@ -109,11 +111,19 @@ class VllmParser:
     def _positions(self, text: bytes, quick: dict[int, re.Match[bytes]]) -> Iterator[int]:
         """Where the lines begin that are worth a look, in order; all lines while a traceback is open."""
         wanted = set(quick)
-        for needle in _NEEDLES:
+        kinds = [0, 0, 0]
+        for match in quick.values():
+            last = match.lastindex or 0
+            kinds[(last >= _DRAFT_FIRST) + (last >= _STEP_FIRST)] += 1
+        for number, needle in enumerate(_NEEDLES):
+            if number < len(_QUICK_NEEDLES[0]):
+                expected = sum(count * each[number] for count, each in zip(kinds, _QUICK_NEEDLES, strict=True))
+                if text.count(needle) == expected:
+                    continue  # in no other line
             at = text.find(needle)
             while at >= 0:
-                wanted.add(text.rfind(b"\n", 0, at))
-                end = text.find(b"\n", at)
+                wanted.add(at if needle[0] == 10 else text.rfind(b"\n", 0, at))
+                end = text.find(b"\n", at + 1)
                 at = text.find(needle, end) if end >= 0 else -1
         last = len(text) - 1  # what stands behind the last line feed is no line
         position = 0
