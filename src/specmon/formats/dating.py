@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from math import floor
 
-from specmon.events import MISSING, Block, Clock, LogEvent, PrefillColumns, SampleColumns, StepColumns
-from specmon.formats.places import Places
+from specmon.events import FIRST_DATED_S, MISSING, Block, Clock, LogEvent, PrefillColumns, SampleColumns, StepColumns
+from specmon.formats.places import Kind, Places
 
 _DAY_S = 86_400.0
 _FIRST_YEAR_S = 730 * _DAY_S  # yearless clocks count from 1972 in years of 366 days
@@ -34,16 +35,22 @@ class Dater:
             order += [(offset, number, index) for index, offset in enumerate(column.offset)]
         order += [(event.offset, len(columns), index) for index, event in enumerate(events)]
         order.sort()
-        is_mended, is_own = False, False
+        mended: Kind | None = None  # of the carrier whose stamp stands for a statistics line's own
+        is_mended = is_own = False
         for offset, number, index in order:
-            carried = places.at[places.index(offset)]
+            carried, kind = places.stamp(offset)
             event = events[index] if number == len(columns) else None
             own = _at(event) if event is not None else columns[number].at[index]
-            moment = self._moment(own, carried, clock, places.clock)
-            is_mended = is_mended or (carried == carried and (own != own or clock is not Clock.DATED))
-            is_own = is_own or (own == own and clock in (Clock.DATED, Clock.YEARLESS, Clock.TIME_OF_DAY))
+            if own != own and event is not None and kind[0] is not Clock.DATED:
+                continue  # better no time than one of another clock, and without a year
+            moment = self._moment(own, carried, clock, kind[0])
+            is_replaced = own != own or _clock_of(own, clock) in (Clock.NONE, Clock.UPTIME)
+            is_own = is_own or not is_replaced
+            is_mended = is_mended or moment != own
             if event is None:
                 columns[number].at[index] = moment
+                if is_replaced and moment == moment:
+                    mended = kind
             elif moment == moment and event.at != moment:
                 events[index] = replace(event, at=moment)
         if not is_mended:
@@ -55,19 +62,20 @@ class Dater:
             block,
             events=tuple(events),
             answers=answers,
-            clock=clock if clock is Clock.DATED and is_own else places.clock,
-            clock_resolution_s=block.clock_resolution_s if is_own else places.resolution_s,
+            clock=Clock.DATED if all(at >= FIRST_DATED_S for at in block.decode.at) else clock,
+            clock_resolution_s=block.clock_resolution_s if is_own or mended is None else mended[1],
             # A zone only where the time itself is the carrier's: the engine may live in another one.
-            utc_offset_s=block.utc_offset_s if is_own or self._skew_s is not None else places.utc_offset_s,
+            utc_offset_s=block.utc_offset_s if mended is None or self._skew_s is not None else mended[2],
         )
 
     def _moment(self, own: float, carried: float, clock: Clock, carried_clock: Clock) -> float:
         if carried != carried:
             return own
+        clock = _clock_of(own, clock)
         if own != own or clock in (Clock.NONE, Clock.UPTIME):
             if clock is Clock.UPTIME or self._skew_s is None:
                 return carried
-            return carried + self._skew_s
+            return floor(carried + self._skew_s)  # no finer than the engine's clock
         if carried_clock is Clock.DATED:
             if clock is Clock.YEARLESS:
                 own = _with_year(own, carried)
@@ -75,6 +83,15 @@ class Dater:
                 own = own % _DAY_S + _DAY_S * round((carried - own % _DAY_S) / _DAY_S)
             self._skew_s = float(round(own - carried))
         return own
+
+
+def _clock_of(own: float, clock: Clock) -> Clock:
+    """How much of a date one stamp carries: a block may hold stamps of several kinds, and names the best."""
+    if own != own or (own >= FIRST_DATED_S) == (clock is Clock.DATED):
+        return clock
+    if own >= FIRST_DATED_S:
+        return Clock.DATED
+    return Clock.YEARLESS if own >= _FIRST_YEAR_S else Clock.UPTIME
 
 
 def _at(event: LogEvent) -> float:

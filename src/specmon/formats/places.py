@@ -10,10 +10,14 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from specmon.events import MISSING, Clock
 
 _KEPT = 20_000  # places of earlier blocks that are remembered, for lines that a parser held back
+
+_MOST_KINDS = 100
+Kind: TypeAlias = tuple[Clock, float, int | None]  # how much of a date, resolution in s, seconds east of UTC
 
 
 class Places:
@@ -21,15 +25,14 @@ class Places:
 
     __slots__ = (
         "at",
-        "clock",
         "end",
         "file",
         "has_processes",
         "has_stamps",
+        "kind",
+        "kinds",
         "process",
-        "resolution_s",
         "stream",
-        "utc_offset_s",
     )
 
     def __init__(self, end: int = 0) -> None:
@@ -41,25 +44,32 @@ class Places:
         self.end = end  # offset in the stream behind the last byte
         self.has_processes = False
         self.has_stamps = False
-        self.clock = Clock.NONE  # of the stamps; of several, the one that says less
-        self.resolution_s = 1.0
-        self.utc_offset_s: int | None = None
+        self.kind: array[int] = array("b", (0,))  # which of `kinds` the stamp is of
+        self.kinds: list[Kind] = [(Clock.NONE, 1.0, None)]
 
-    def add(self, file: int, size: int, at: float = MISSING, process: int = -1) -> None:
+    def add(self, file: int, size: int, at: float = MISSING, process: int = -1, kind: Kind | None = None) -> None:
         """`size` more bytes of the stream, the first of which stands for the byte at `file`."""
         self.stream.append(self.end)
         self.file.append(file)
         self.at.append(at)
         self.process.append(process)
+        self.kind.append(0 if kind is None else self._number(kind))
         self.has_processes = self.has_processes or process >= 0
         self.end += size
 
-    def note_clock(self, clock: Clock, resolution_s: float, utc_offset_s: int | None) -> None:
-        """What the stamps of the carriers are like."""
-        if not self.has_stamps or clock is not Clock.DATED:
-            self.clock, self.utc_offset_s = clock, utc_offset_s
-        self.resolution_s = min(self.resolution_s, resolution_s)
+    def _number(self, kind: Kind) -> int:
         self.has_stamps = True
+        if kind in self.kinds:
+            return self.kinds.index(kind)
+        if len(self.kinds) >= _MOST_KINDS:
+            return len(self.kinds) - 1
+        self.kinds.append(kind)
+        return len(self.kinds) - 1
+
+    def stamp(self, offset: int) -> tuple[float, Kind]:
+        """The carrier's stamp on the line there, NaN without one, and what kind of stamp it is."""
+        index = self.index(offset)
+        return self.at[index], self.kinds[self.kind[index]]
 
     def index(self, offset: int) -> int:
         """Which place an offset of the stream lies in."""
@@ -78,7 +88,7 @@ class Places:
     def forget(self) -> None:
         """Keep what a parser may still come back to."""
         if len(self.stream) > 2 * _KEPT:
-            for column in (self.stream, self.file, self.at, self.process):
+            for column in (self.stream, self.file, self.at, self.process, self.kind):
                 del column[:-_KEPT]
 
     def mapped(self, offsets: Sequence[int]) -> array[int]:

@@ -40,6 +40,7 @@ class Portion:
     text: bytes = b""
     places: Places | None = None
     hidden: int = 0  # lines of which the carrier shows only the size
+    proven_at: int | None = None  # where the first line by which the engine is known stands in the file
 
     def last_lines(self, most: int) -> list[tuple[int, bytes]]:
         """The last whole lines, at most so many, each with its offset in the file."""
@@ -81,6 +82,7 @@ class StreamReader:
         self._parser: Parser | None = None
         self._held: list[_Held] = []
         self._held_bytes = 0
+        self._proven_at: int | None = None
         self._places: Places | None = None  # None: the stream's own offsets are those of the file
         self._dater = Dater()
         self._pieces: list[bytes] = []
@@ -111,18 +113,12 @@ class StreamReader:
         """A line that was carried."""
         self._begin()
         envelope, table = line.envelope, self._table
-        if envelope.at == envelope.at:
-            table.note_clock(envelope.clock, envelope.resolution_s, envelope.utc_offset_s)
-        table.add(line.offset, len(envelope.text), envelope.at, envelope.process)
-        if envelope.text.count(b"\n") > 1:
-            # A record of several lines that came in one object: all of them stand where the object stands.
-            table.end -= len(envelope.text)
-            for part in envelope.text.splitlines(keepends=True):
-                table.stream.append(table.end)
-                table.file.append(line.offset)
-                table.at.append(envelope.at)
-                table.process.append(envelope.process)
-                table.end += len(part)
+        has_stamp = envelope.at == envelope.at
+        kind = (envelope.clock, envelope.resolution_s, envelope.utc_offset_s) if has_stamp else None
+        # A record of several lines that came in one object: all of them stand where the object stands.
+        parts = envelope.text.splitlines(keepends=True) if envelope.text.count(b"\n") > 1 else (envelope.text,)
+        for part in parts:
+            table.add(line.offset, len(part), envelope.at, envelope.process, kind)
         self._pieces.append(envelope.text)
         self._lines += envelope.text.endswith(b"\n")
         self._hidden += envelope.is_hidden
@@ -181,6 +177,8 @@ class StreamReader:
                 self._hold(text, start)
                 return portions
             position, dialect = found
+            proof = start + position
+            self._proven_at = proof if self._places is None else self._places.file_offset(proof)
             self._hold(text[:position], start)
             portions += self._open(dialect, self._take_held())
             text, start, whole = text[position:], start + position, whole[position:]
@@ -208,9 +206,10 @@ class StreamReader:
         """What a dialect said, at the offsets of the file. None: the lines are those that the dialect counted."""
         engine = self._dialect.engine if self._dialect is not None else None
         places = self._places
-        if places is None or places.is_plain(block.start):
-            return Portion(self.stream, engine, block if lines in (None, block.lines) else replace(block, lines=lines))
-        is_carried = block.start < places.stream[-1] or places.at[-1] == places.at[-1] or places.process[-1] >= 0
+        if places is None or places.is_plain(first := _first_offset(block)):
+            block = block if lines in (None, block.lines) else replace(block, lines=lines)
+            return Portion(self.stream, engine, block, proven_at=self._proven_at)
+        is_carried = first < places.stream[-1] or places.at[-1] == places.at[-1] or places.process[-1] >= 0
         if places.has_stamps and is_carried:
             block = self._dater.mend(block, places)
         if places.has_processes and is_carried:
@@ -234,7 +233,7 @@ class StreamReader:
             events=events,
             unparsed=places.mapped(block.unparsed),
         )
-        return Portion(self.stream, engine, block)
+        return Portion(self.stream, engine, block, proven_at=self._proven_at)
 
     def _count(self, lines: int, start: int | None, text: bytes = b"") -> Portion:
         engine = self._dialect.engine if self._dialect is not None else None
@@ -269,6 +268,12 @@ class StreamReader:
                 part = _Held(part.text[line:], part.start + line)
             kept.append(part)
         return kept
+
+
+def _first_offset(block: Block) -> int:
+    """Where the block's oldest news stands: a parser may have held a line back since an earlier block."""
+    columns = (block.decode.offset, block.prefill.offset, block.steps.offset, block.unparsed)
+    return min([block.start, *(offsets[0] for offsets in columns if len(offsets)), *(e.offset for e in block.events)])
 
 
 def _name_processes(columns: SampleColumns | PrefillColumns, places: Places) -> None:

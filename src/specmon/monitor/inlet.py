@@ -98,6 +98,8 @@ class Inlet:
             stream.hidden += portion.hidden
             if stream.server is None and portion.engine is not None and portion.block.recognised:
                 self._assign(stream)
+            if stream.server is not None and stream.server.first_at is None:
+                stream.server.first_at = portion.proven_at
         self._count_lines()
         for portion in portions:
             stream = self._streams[portion.stream.key]

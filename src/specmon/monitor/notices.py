@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from specmon.analysis.figures import LevelFigures, RunFigures
-from specmon.events import Clock
 from specmon.monitor.life import Life
 from specmon.monitor.server import ServerMonitor
 from specmon.monitor.snapshot import Role
@@ -47,7 +46,7 @@ def _of_stream(server: ServerMonitor, *, is_finished: bool) -> list[Notice]:
                 f"No line of {server.source} is an LLM server's. Give the file that holds the server's stderr.",
             )
         )
-    if server.clocks - {Clock.DATED, Clock.NONE}:
+    if server.is_undated:
         found.append(Notice("no_date", "The stamps of this log carry no full date, so no times are given."))
     if server.gaps:
         found.append(

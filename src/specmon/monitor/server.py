@@ -6,7 +6,7 @@ from collections import deque
 from itertools import pairwise
 
 from specmon.analysis.spread import median_of
-from specmon.events import Block, Clock
+from specmon.events import FIRST_DATED_S, Block
 from specmon.monitor.history import History
 from specmon.monitor.life import Life
 from specmon.monitor.snapshot import Link, LinkState, Role, Severity
@@ -43,7 +43,8 @@ class ServerMonitor:
         self.recognised = 0
         self.engine: str | None = None  # whose log it is; None while no line of it is known
         self.unreadable: str | None = None  # why the source could not be opened
-        self.clocks: set[Clock] = set()
+        self.is_undated = False  # some stamps lack a date or a year, or count from the start of the process
+        self.first_at: int | None = None  # position of the first line that proved the engine
         self.utc_offset_s: int | None = None
         self.last_answer_at: float | None = None  # a request was answered, on the log's clock
         self.arrived_at: float | None = None  # when the newest sample came in
@@ -106,8 +107,10 @@ class ServerMonitor:
         self._unparsed_at.extend(block.unparsed)
         if block.utc_offset_s is not None:
             self.utc_offset_s = block.utc_offset_s
-        if len(block.decode) or block.events:
-            self.clocks.add(block.clock)
+        self.is_undated = self.is_undated or (
+            any(at < FIRST_DATED_S for at in block.decode.at)
+            or any(event.at is not None and event.at < FIRST_DATED_S for event in block.events)
+        )
         answered = block.answers.last_at
         if answered is not None and (self.last_answer_at is None or answered > self.last_answer_at):
             self.last_answer_at = answered

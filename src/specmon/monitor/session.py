@@ -101,8 +101,17 @@ class Session:
 
     @property
     def servers(self) -> tuple[ServerMonitor, ...]:
-        """All servers, in the order in which they were announced."""
-        return tuple(entry.server for entry in self._entries.values())
+        """All servers: by source in the order in which these were announced, by their first lines within one."""
+        return tuple(entry.server for entry in self._ordered())
+
+    def _ordered(self) -> list[_Entry]:
+        if len(self._entries) == len(self._inlets):
+            return list(self._entries.values())
+        return [
+            self._entries[server.key]
+            for inlet in self._inlets.values()
+            for server in sorted(inlet.servers, key=lambda server: server.first_at or 0)
+        ]
 
     @property
     def version(self) -> int:
@@ -111,7 +120,7 @@ class Session:
 
     def names(self) -> dict[str, str]:
         """What each server is called, by key."""
-        entries = list(self._entries.values())
+        entries = self._ordered()
         names = name_servers([entry.server for entry in entries], [entry.label for entry in entries])
         return {entry.server.key: name for entry, name in zip(entries, names, strict=True)}
 

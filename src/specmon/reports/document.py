@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from specmon import __version__
 from specmon.analysis.figures import LevelFigures, PhaseFigures, RunFigures
-from specmon.events import Clock, Json
+from specmon.events import Json
 from specmon.monitor.launch import Launch
 from specmon.monitor.life import Life
 from specmon.monitor.notices import notices_of
@@ -99,7 +99,7 @@ def _run(life: Life, server: ServerMonitor) -> RunModel:
 
 def _stamp(at: float | None, server: ServerMonitor) -> str | None:
     """A moment on the log's clock; null when that clock has no date, as an uptime has none."""
-    return None if server.clocks - {Clock.DATED, Clock.NONE} else stamp(at, server.utc_offset_s)
+    return stamp(at, server.utc_offset_s)
 
 
 def _phases(phases: PhaseFigures | None) -> PhasesModel | None:
@@ -134,9 +134,9 @@ def _launch(launch: Launch | None, steps: int | None) -> LaunchModel:
     return LaunchModel(
         engine_version=launch.version,
         model=launch.model,
-        tp_size=launch.number("tp_size", "tensor_parallel_size"),
-        dp_size=launch.number("dp_size", "data_parallel_size"),
-        pp_size=launch.number("pp_size", "pipeline_parallel_size"),
+        tp_size=launch.tp_size,
+        dp_size=launch.dp_size,
+        pp_size=launch.pp_size,
         speculative_algorithm=launch.algorithm,
         num_steps=launch.num_steps if launch.num_steps is not None else steps,
         num_draft_tokens=launch.num_draft_tokens if launch.num_draft_tokens is not None else positions,
