@@ -53,6 +53,7 @@ class RunStatistics:
         self.cadence = cadence or Cadence()
         self.is_speculative = is_speculative
         self.is_acceptance_told = True  # False: without an accept length a line is no baseline's, A is unknown
+        self._idle: set[str] = set()  # ranks that said they have nothing to do, and are not missing
         self.do_ranks_add_up = False  # ranks without a DP number share the requests (attention DP)
         self.verdicts = bytearray()  # a Rule for each sample, in line order
         self.revision = 0  # grows when a verdict changes after the fact
@@ -94,6 +95,12 @@ class RunStatistics:
             self._remember(lambda run: run.draft(tag, rounds=rounds, accept_len=accept_len))
         self._rank(tag).draft(rounds, accept_len)
         self.revision += 1
+
+    def went_idle(self, tag: str) -> None:
+        """A rank says that it serves nothing: it is there, though it may give no line else."""
+        if tag and tag not in self._idle:
+            self._idle.add(tag)
+            self.revision += 1
 
     def interrupt(self, tag: str = "") -> None:
         """A flush of one rank, or a gap in the whole stream."""
@@ -197,7 +204,7 @@ class RunStatistics:
             drafts=rounds if self.is_speculative and rounds > 0 else None,
             levels=tuple(levels),
             ranks=self.tags,
-            ranks_missing=missing_ranks(self._ranks, are_all_wanted=self.do_ranks_add_up),
+            ranks_missing=missing_ranks({*self._ranks, *self._idle}, are_all_wanted=self.do_ranks_add_up),
             prefill_batches=sum(rank.prefill_batches for rank in counted),
             prefill_tokens=round(math.fsum(rank.prefill_tokens for rank in counted)),
             after_prefill=sum(rank.after_prefill for rank in counted),

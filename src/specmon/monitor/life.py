@@ -162,6 +162,7 @@ class Life:
     def went_idle(self, tag: str = "") -> None:
         """The log itself says that nothing is served, by one rank or by all."""
         self._idle_ranks.add(tag)
+        self.statistics.went_idle(tag)
 
     def was_followed(self) -> None:
         """Another life began in the same log."""

@@ -91,6 +91,17 @@ def test_genuine_log_line_by_line_says_the_same(name: str) -> None:
     assert _read(data, _ends(data)) == _read(data)
 
 
+@pytest.mark.parametrize("name", _LOGS)
+def test_foreign_prefix_changes_no_figure(name: str) -> None:
+    """Behind a prefix every line takes the careful way, which must say what the quick one says."""
+    data = (_DATA / name).read_bytes()
+    samples = _read(data)["samples"]
+    carried = _read(re.sub(rb"^(?=[(I])", b"web-1  | ", data, flags=re.MULTILINE))["samples"]
+    assert isinstance(samples, list)
+    assert isinstance(carried, list)
+    assert [row[:4] + row[5:] for row in carried] == [row[:4] + row[5:] for row in samples]  # all but offsets
+
+
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.sampled_from(_PIECES), max_size=30), st.lists(st.integers(0, 30), max_size=6))
 def test_any_mix_of_lines_says_the_same_however_it_is_cut(pieces: list[bytes], places: list[int]) -> None:

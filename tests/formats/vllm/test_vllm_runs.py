@@ -219,6 +219,7 @@ def test_engine_that_the_numbers_imply_is_missed() -> None:
     server = _server(_engine(0, number=1), _engine(10, number=1))
     (notice,) = [notice for notice in server["notices"] if notice["kind"] == "ranks_missing"]
     assert "Engine 000" in notice["text"]
+    assert "ranks_missing" not in _kinds(_server(_idle(0), _engine(0, number=1), _engine(10, number=1)))
 
 
 # -- lives --------------------------------------------------------------------------------------------
@@ -241,6 +242,14 @@ def test_records_of_one_launch_are_one_run_and_the_arguments_win() -> None:
     assert "api_key" not in found["flags"]
     assert "s3cret" not in json.dumps(run)
     assert [event["kind"] for event in run["events"]] == ["launch", "ready"]
+
+
+def test_speculation_as_typed_on_the_command_line_is_read() -> None:
+    typed = '{"method": "eagle3", "model": "/models/head", "num_speculative_tokens": 2}'
+    server = _server(_banner(0), _arguments(0, speculative_config=typed), *READY)
+    assert server["role"] == "speculative"
+    found = server["runs"][0]["launch"]
+    assert (found["speculative_algorithm"], found["num_steps"], found["num_draft_tokens"]) == ("eagle3", 2, 3)
 
 
 def test_container_that_starts_again_with_the_same_pid_is_another_run() -> None:

@@ -11,6 +11,7 @@ They belong to one launch. Where they disagree the arguments win: they are what 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -157,6 +158,8 @@ def _read_flags(text: bytes) -> tuple[Mapping[str, Json], bool]:
     for item in items:
         if (pair := _item(item)) is not None:
             flags[pair[0]] = _value(pair[1])
+    if isinstance(text_of_it := flags.get(_SPECULATION), str) and text_of_it.startswith("{"):
+        flags[_SPECULATION] = _from_json(text_of_it)  # as typed on the command line
     return drop_secrets(flags), end >= 0
 
 
@@ -167,6 +170,14 @@ def _value(text: str) -> Json:
         items, rest, _ = split_items(call[1])
         pairs = [pair for item in [*items, rest] if (pair := _item(item)) is not None]
         return {name: read_literal(field) for name, field in pairs}
+    return value
+
+
+def _from_json(text: str) -> Json:
+    try:
+        value: Json = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
     return value
 
 

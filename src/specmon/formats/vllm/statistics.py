@@ -24,7 +24,8 @@ ENGINE = (
 DRAFT = (
     rb"SpecDecoding metrics: Mean acceptance length: " + _FIGURE + rb", Accepted throughput: [\d.]{1,16}+ tokens/s, "
     rb"Drafted throughput: [\d.]{1,16}+ tokens/s, Accepted: " + _COUNT + rb" tokens, Drafted: " + _COUNT
-    + rb" tokens, Per-position acceptance rate: ([\d., ]{1,512}+), Avg Draft acceptance rate: [\d.]{1,8}+%(?=\n)"
+    + rb" tokens, Per-position acceptance rate: (\d\.\d{1,6}+(?:, \d\.\d{1,6}+){0,63}), "
+    rb"Avg Draft acceptance rate: [\d.]{1,8}+%(?=\n)"
 )  # fmt: skip
 STEP = (
     rb"(?:Engine (\d{1,6}+): )?Iteration\(\d{1,15}+\)( \(dummy\))?: " + _COUNT
