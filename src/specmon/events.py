@@ -186,6 +186,13 @@ class ProcessStarted(LogEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class ServiceStarted(LogEvent):
+    """A supervisor (systemd) says that it has started the server: what follows is another life."""
+
+    kind: ClassVar[str] = "service_started"
+
+
+@dataclass(frozen=True, slots=True)
 class Ready(LogEvent):
     """The server answers requests from here on."""
 

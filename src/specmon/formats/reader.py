@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from specmon.formats import Dialect
-from specmon.formats.carriers.envelope import Label
+from specmon.formats.carriers.envelope import Envelope, Label
 from specmon.formats.carriers.members import Members
+from specmon.formats.carriers.supervisor import unit_of
 from specmon.formats.carriers.unwrap import COLOUR_SCAN, PLAIN_SCAN, Unwrapper
 from specmon.formats.detect import Detector
 from specmon.formats.stream import CarriedLine, Portion, Stream, StreamReader
@@ -29,6 +30,7 @@ class LogReader:
         self._streams: dict[tuple[str, ...], StreamReader] = {}
         self._members: dict[tuple[str, ...], Members[CarriedLine]] = {}
         self._parts: dict[tuple[Label | None, bytes], bytes] = {}  # beginnings of split lines
+        self._services: dict[str, dict[str, Label]] = {}  # by host and name in a journal: the label of its last line
         self._plain = self._stream(Stream())
 
     def feed(self, data: bytes, offset: int) -> list[Portion]:
@@ -84,6 +86,8 @@ class LogReader:
             touched[stream.stream.key] = None
             return
         envelope.text += b"\n" if is_ended else b""
+        if label is not None and label.group[:1] == ("journal",):
+            label = envelope.label = self._journalled(label, envelope)
         line = CarriedLine(offset, envelope)
         if label is None or not label.member:
             stream = self._plain if label is None else self._stream_of(label)
@@ -94,6 +98,19 @@ class LogReader:
         placed = members.place(label.member, envelope.text, line)
         if placed is not None:
             self._hand_over(label.group, *placed, touched)
+
+    def _journalled(self, label: Label, envelope: Envelope) -> Label:
+        """The label of a journal's line; systemd's words go to the service that they are about."""
+        host = label.group[1]
+        services = self._services.setdefault(host, {})
+        if not envelope.is_supervisor:
+            services[label.group[2]] = label
+            return label
+        named = services.get(unit_of(envelope.text) or "")
+        if named is None and len(services) == 1:
+            # The short forms name the program and not the unit: python3 for spec.service.
+            (named,) = services.values()
+        return named or label
 
     def _hand_over(
         self,

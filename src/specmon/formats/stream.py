@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from specmon.events import Block, PrefillColumns, SampleColumns
+from specmon.events import Block, LogEvent, PrefillColumns, SampleColumns
 from specmon.formats import Dialect, Parser
 from specmon.formats.carriers.envelope import Envelope
+from specmon.formats.carriers.supervisor import read_supervisor
 from specmon.formats.dating import Dater
 from specmon.formats.detect import Detector
 from specmon.formats.places import Places
@@ -89,6 +90,7 @@ class StreamReader:
         self._start = 0  # offset in the stream of the first piece
         self._lines = 0  # physical lines since the last portion
         self._hidden = 0
+        self._told: list[LogEvent] = []  # by a supervisor, at offsets in the stream
         self._end = 0  # offset in the stream behind the last byte
         self._file_end = 0
 
@@ -113,6 +115,8 @@ class StreamReader:
         """A line that was carried."""
         self._begin()
         envelope, table = line.envelope, self._table
+        if envelope.is_supervisor and (event := read_supervisor(envelope.text, table.end)):
+            self._told.append(event)
         has_stamp = envelope.at == envelope.at
         kind = (envelope.clock, envelope.resolution_s, envelope.utc_offset_s) if has_stamp else None
         # A record of several lines that came in one object: all of them stand where the object stands.
@@ -206,6 +210,9 @@ class StreamReader:
         """What a dialect said, at the offsets of the file. None: the lines are those that the dialect counted."""
         engine = self._dialect.engine if self._dialect is not None else None
         places = self._places
+        if self._told:
+            told, self._told = self._told, []
+            block = replace(block, events=tuple(sorted((*block.events, *told), key=lambda event: event.offset)))
         if places is None or places.is_plain(first := _first_offset(block)):
             block = block if lines in (None, block.lines) else replace(block, lines=lines)
             return Portion(self.stream, engine, block, proven_at=self._proven_at)

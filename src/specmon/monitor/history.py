@@ -30,6 +30,7 @@ from specmon.events import (
     Ready,
     Retracted,
     SampleColumns,
+    ServiceStarted,
     StatisticsOff,
     StopRequested,
     WentIdle,
@@ -218,6 +219,9 @@ class History:
                     life.launch_continued(more)
             case ProcessStarted():
                 self.lives.of_process(event)
+            case ServiceStarted():
+                if not life.is_blank:
+                    self.lives.begin(event.at)
             case Ready():
                 self.lives.of_ready(event.at).became_ready(event)
                 self.tell(self._time(event), Severity.OK, "ready")

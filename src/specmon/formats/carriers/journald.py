@@ -57,6 +57,7 @@ class Journald:
         host, name = match[4].decode("utf-8", "replace"), match[5].decode("utf-8", "replace")
         process = int(match[6]) if match[6] else -1
         line.text = line.text[match.end() :]
+        line.is_supervisor = name == "systemd"
         line.is_hidden = BLOB.match(line.text) is not None
         label_process(line, host, name, process)
         return True

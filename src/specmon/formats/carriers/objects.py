@@ -72,6 +72,12 @@ class Objects:
         if (micros := _whole(found.get("__REALTIME_TIMESTAMP"))) is not None:
             line.stamp(micros / 1e6, Clock.DATED, 1e-6, 0)
         process = _whole(found.get("_PID"))
+        line.is_supervisor = found.get("SYSLOG_IDENTIFIER") == "systemd" and isinstance(found.get("UNIT"), str)
+        if line.is_supervisor:
+            # What systemd says of a unit names its own process, but belongs to the unit's.
+            label_process(line, str(found.get("_HOSTNAME") or ""), "systemd", -1)
+            line.text = f"{found['UNIT']}: ".encode() + line.text if b".service" not in line.text else line.text
+            return
         unit = found.get("_SYSTEMD_UNIT") or found.get("CONTAINER_NAME") or found.get("SYSLOG_IDENTIFIER")
         if isinstance(unit, str):
             host = str(found.get("_HOSTNAME") or "")
