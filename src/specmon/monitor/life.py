@@ -241,7 +241,7 @@ class Life:
     @property
     def caveat(self) -> str | None:
         """What a reader must know about the figures, whatever they are."""
-        if self.launch is not None and self.launch.is_ngram and self.statistics.is_speculative:
+        if self.launch is not None and self.launch.is_ngram and self.statistics.samples:
             return (
                 "n-gram drafts: vLLM counts only the cycles that had a draft, so the accept length is per drafting "
                 "cycle and the cycle time an upper bound; the throughput holds"

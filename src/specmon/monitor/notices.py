@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from specmon.analysis.figures import LevelFigures, RunFigures
@@ -121,8 +122,8 @@ def _of_life(server: ServerMonitor, life: Life, figures: RunFigures, *, is_finis
         found.append(
             Notice(
                 "prefill_heavy",
-                f"Much of the time at {_listed([str(level.running) for level in heavy])} running went into prompts: "
-                f"up to {worst.prompt_share:.0%} as many prompt tokens as generated ones (at {worst.running}). "
+                f"Prompts take their part of the windows at {_listed([str(level.running) for level in heavy])} running: "
+                f"up to {_ratio(worst.prompt_share)} at {worst.running}. "
                 "The decode speed there is a lower bound; longer answers show decoding alone.",
             )
         )
@@ -154,9 +155,11 @@ def _of_life(server: ServerMonitor, life: Life, figures: RunFigures, *, is_finis
         found.append(
             Notice(
                 "stats_missing",
-                "The server prints no statistics lines, and says so: "
-                f"{life.statistics_off or 'it was started with --disable-log-stats'}. Start it without that; several "
-                "API servers need `--api-server-count 1` (or `--data-parallel-rank` with a log for each engine).",
+                f"The server prints no statistics lines, and says so: {life.statistics_off.rstrip('.')}. "
+                "Start it with `--api-server-count 1`."
+                if life.statistics_off
+                else "The server was started with --disable-log-stats, so it prints no statistics lines. "
+                "Start it without that.",
             )
         )
     elif _lacks_stats(server, life, is_finished=is_finished):
@@ -226,6 +229,12 @@ def _of_level(level: LevelFigures) -> list[Notice]:
             )
         )
     return found
+
+
+def _ratio(prompt_share: float | None) -> str:
+    if prompt_share is None or prompt_share == math.inf:
+        return "no generated token beside the prompts"
+    return f"{prompt_share:.2f} prompt tokens for each generated one"
 
 
 def _listed(names: tuple[str, ...] | list[str]) -> str:
