@@ -122,7 +122,7 @@ def _of_life(server: ServerMonitor, life: Life, figures: RunFigures, *, is_finis
         found.append(
             Notice(
                 "prefill_heavy",
-                f"Prompts take their part of the windows at {_listed([str(level.running) for level in heavy])} running: "
+                f"Prompts take their part of the time at {_listed([str(level.running) for level in heavy])} running: "
                 f"up to {_ratio(worst.prompt_share)} at {worst.running}. "
                 "The decode speed there is a lower bound; longer answers show decoding alone.",
             )

@@ -67,7 +67,7 @@ class EngineFigures:
     @property
     def is_idle(self) -> bool:
         """The last line before vLLM falls silent."""
-        return self.running == 0 and self.tok_s == 0 and not self.prompt_tok_s > 0
+        return self.running == 0 and self.tok_s == 0
 
 
 @dataclass(slots=True)
