@@ -21,6 +21,10 @@ from typing import ClassVar, TypeAlias
 
 MISSING = math.nan
 
+# A time before this one (s) is on a clock without a date: uptimes begin at 0, days without a date are the first,
+# and years without a number are counted from 1972. Such times have distances, but no place in the calendar.
+FIRST_DATED_S = 20 * 366 * 86_400.0
+
 Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
 
 
@@ -48,6 +52,26 @@ class Clock(StrEnum):
     TIME_OF_DAY = "time_of_day"
     UPTIME = "uptime"
     NONE = "none"
+
+
+class Covers(StrEnum):
+    """What one decode sample of an engine stands for."""
+
+    WINDOW = "window"  # the time since the previous line: idle time and prefill of that time are in it
+    REQUEST = "request"  # one whole answer: neither idle time nor its own prompt is in it
+    STEP = "step"  # one step of the batch
+    # By the clock and not by cycles (vLLM). `window_s` of a sample is then the longest that its line covers,
+    # while idle time is in none; where it is not known, the line covers all the time since the one before.
+    TICK = "tick"
+
+
+@dataclass(frozen=True, slots=True)
+class Habits:
+    """How an engine's samples are to be read; the clean-sample rules depend on it."""
+
+    covers: Covers = Covers.WINDOW
+    tells_acceptance: bool = True  # False: a line without an accept length proves no baseline
+    tells_prefill: bool = True  # False: that there is no prefill line means nothing
 
 
 @dataclass(slots=True)
@@ -80,6 +104,21 @@ class SampleColumns:
     drafted: array[float] = field(default_factory=_floats)  # proposed draft tokens
     accepted: array[float] = field(default_factory=_floats)  # accepted draft tokens
     iteration: array[int] = field(default_factory=_integers)
+    by_position: list[tuple[float, ...]] = field(default_factory=list)  # 0..1: share of rounds, by draft position
+
+    def __len__(self) -> int:
+        return len(self.offset)
+
+
+@dataclass(slots=True)
+class StepColumns:
+    """Single steps of a batch in which every request decodes: no samples, but phases (vLLM's iteration lines)."""
+
+    offset: array[int] = field(default_factory=_integers)
+    at: array[float] = field(default_factory=_floats)
+    rank: array[int] = field(default_factory=_integers)
+    running: array[int] = field(default_factory=_integers)
+    decode_ms: array[float] = field(default_factory=_floats)
 
     def __len__(self) -> int:
         return len(self.offset)
@@ -123,6 +162,7 @@ class Launched(LogEvent):
 
     flags: Mapping[str, Json] = field(default_factory=lambda: MappingProxyType({}))  # the log's own names
     is_complete: bool = True  # False: the record was cut, so a flag that is not there proves nothing
+    version: str | None = None  # of the engine
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +173,7 @@ class LaunchContinued(LogEvent):
 
     flags: Mapping[str, Json] = field(default_factory=lambda: MappingProxyType({}))
     is_complete: bool = True
+    version: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +183,13 @@ class ProcessStarted(LogEvent):
     kind: ClassVar[str] = "process_started"
 
     pid: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceStarted(LogEvent):
+    """A supervisor (systemd) says that it has started the server: what follows is another life."""
+
+    kind: ClassVar[str] = "service_started"
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +272,72 @@ class GraphCaptured(LogEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class Progressed(LogEvent):
+    """A request that has not ended tells how fast it runs: for the live view, never a sample."""
+
+    kind: ClassVar[str] = "progress"
+
+    tok_s: float = MISSING  # of this request
+    tokens: int | None = None  # generated so far
+
+
+@dataclass(frozen=True, slots=True)
+class WindowSpoiled(LogEvent):
+    """The time of the rank's next sample holds something else than its own work (idle time, as a rule)."""
+
+    kind: ClassVar[str] = "window_spoiled"
+
+
+@dataclass(frozen=True, slots=True)
+class RanksAddUp(LogEvent):
+    """The ranks share the requests (attention DP) and do not repeat each other's lines."""
+
+    kind: ClassVar[str] = "ranks_add_up"
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptanceUntold(LogEvent):
+    """From here on the server is of a build that never prints acceptance: its absence proves no baseline."""
+
+    kind: ClassVar[str] = "acceptance_untold"
+
+
+@dataclass(frozen=True, slots=True)
+class DraftsTimed(LogEvent):
+    """What one drafter did since the server's start (llama.cpp's `statistics` lines)."""
+
+    kind: ClassVar[str] = "drafts_timed"
+
+    drafter: str = ""
+    requests: int = 0
+    draft_calls: int = 0  # one call drafts for all slots that are due
+    accept_calls: int = 0  # one for each slot
+    draft_ms: float = MISSING
+
+
+@dataclass(frozen=True, slots=True)
+class Drafted(LogEvent):
+    """Draft counts without a decode line that they could belong to: they enter the pooled accept length alone."""
+
+    kind: ClassVar[str] = "drafted"
+
+    rounds: float = MISSING
+    accept_len: float = MISSING
+    proposed: float = MISSING  # draft tokens
+    accepted: float = MISSING
+    by_position: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StatisticsOff(LogEvent):
+    """The server says that it prints no statistics lines, and why."""
+
+    kind: ClassVar[str] = "statistics_off"
+
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Answers:
     """Generation requests that the access log of a block says were answered with success."""
 
@@ -250,7 +364,9 @@ class Block:
     ranks: tuple[str, ...] = ("",)  # what the rank columns index
     decode: SampleColumns = field(default_factory=SampleColumns)
     prefill: PrefillColumns = field(default_factory=PrefillColumns)
+    steps: StepColumns = field(default_factory=StepColumns)
     events: tuple[LogEvent, ...] = ()
     answers: Answers = Answers()
     unparsed: array[int] = field(default_factory=_integers)
+    habits: Habits = Habits()
     clipped: int = 0  # statistics lines that a terminal cut columns out of, but which could be read

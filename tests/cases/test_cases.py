@@ -14,8 +14,12 @@ from specmon.reports import to_json
 from .expectations import failure
 
 _HERE = Path(__file__).parent
-_FOLDERS = (_HERE / "logs", _HERE.parent / "data" / "sglang")
-_CASES = json.loads((_HERE / "expected.json").read_text(encoding="utf-8"))
+_FOLDERS = (_HERE / "logs", *sorted((_HERE.parent / "data").iterdir()))
+_CASES = {
+    name: case
+    for path in sorted(_HERE.glob("expected*.json"))
+    for name, case in json.loads(path.read_text(encoding="utf-8")).items()
+}
 
 
 def _log(name: str) -> bytes:

@@ -35,6 +35,9 @@ def combine_levels(running: int, parts: Sequence[tuple[str, RankLevel | None]], 
         delivered_tok_s=_delivered(parts),
         prefill_share=prefill_share(levels),
         accept_len=_accept_len(levels, is_clean=clean > 0),
+        acceptance_rate=_acceptance_rate(levels),
+        accept_by_position=_by_position(levels, is_clean=clean > 0),
+        prompt_share=_prompt_share(levels, is_clean=clean > 0),
         cycle_ms=median_of(cycles) if is_whole else None,
         context_tokens=median_of(context),
         queue=median_of(queue),
@@ -47,15 +50,18 @@ def combine_levels(running: int, parts: Sequence[tuple[str, RankLevel | None]], 
 
 def estimate_of(level: RankLevel) -> tuple[float, tuple[float, float] | None] | None:
     """Decode throughput of one rank's level and its half widths in ln; None without a cycle time."""
-    pairs = [(a, c) for a, c in zip(level.clean.accept_len, level.clean.cycle_ms, strict=True) if a == a and c == c]
+    columns = zip(level.clean.accept_len, level.clean.cycle_ms, level.clean.cycles, strict=True)
+    pairs = [(a, c, n) for a, c, n in columns if a == a and c == c and n > 0]
     if not pairs:
         return None
     accept = [pair[0] for pair in pairs]
     cycle = [pair[1] for pair in pairs]
+    weights = [pair[2] for pair in pairs]
     middle = median_of(sorted(cycle))
     if not middle:
         return None
-    value = decode_throughput(level.running, math.fsum(accept) / len(accept), middle)
+    pooled = math.fsum(a * n for a, n in zip(accept, weights, strict=True)) / math.fsum(weights)
+    value = decode_throughput(level.running, pooled, middle)
     return value, log_half_widths(accept, cycle)
 
 
@@ -119,12 +125,46 @@ def _delivered(parts: Sequence[tuple[str, RankLevel | None]]) -> float | None:
 
 
 def _accept_len(levels: Sequence[RankLevel], *, is_clean: bool) -> float | None:
-    """A of the clean samples, each of as many cycles; else of all, as idle time and prefill do not spoil A."""
-    values = _numbers(value for level in levels for value in level.clean.accept_len) if is_clean else []
-    if values:
-        return math.fsum(values) / len(values)
+    """A of the clean samples, weighted by cycles; else of all, as idle time and prefill do not spoil A."""
+    if is_clean:
+        columns = [(level.clean.accept_len, level.clean.cycles) for level in levels]
+        pairs = [(a, n) for accept, cycles in columns for a, n in zip(accept, cycles, strict=True) if a == a and n > 0]
+        if pairs:
+            return math.fsum(a * n for a, n in pairs) / math.fsum(n for _, n in pairs)
     cycles = math.fsum(level.accept_cycles for level in levels)
     return math.fsum(level.accept_sum for level in levels) / cycles if cycles > 0 else None
+
+
+def _acceptance_rate(levels: Sequence[RankLevel]) -> float | None:
+    drafted = math.fsum(level.drafted for level in levels)
+    return math.fsum(level.accepted for level in levels) / drafted if drafted > 0 else None
+
+
+def _by_position(levels: Sequence[RankLevel], *, is_clean: bool) -> tuple[float, ...] | None:
+    """Medians of the shares, position by position; of all samples, when none is clean."""
+    shares = [
+        share
+        for level in levels
+        for share in (level.clean.by_position if is_clean else level.recent_by_position)
+        if share
+    ]
+    width = max(map(len, shares), default=0)
+    columns = [sorted(share[position] for share in shares if len(share) > position) for position in range(width)]
+    return tuple(middle for column in columns if (middle := median_of(column)) is not None) or None
+
+
+def _prompt_share(levels: Sequence[RankLevel], *, is_clean: bool) -> float | None:
+    """Prompt tokens for each generated one, over windows of the same length."""
+    prompt = generated = 0.0
+    for level in levels:
+        pairs = zip(level.clean.prompt_tok_s, level.clean.tok_s, strict=True) if is_clean else level.recent_prompt_tok_s
+        for prompt_tok_s, tok_s in pairs:
+            if prompt_tok_s == prompt_tok_s:
+                prompt += prompt_tok_s
+                generated += tok_s
+    if prompt > 0:
+        return prompt / generated if generated > 0 else math.inf
+    return 0.0 if generated > 0 else None
 
 
 def _graph(levels: Sequence[RankLevel], *, is_clean: bool) -> str:

@@ -8,13 +8,21 @@ from pathlib import PurePosixPath
 from specmon.analysis.figures import LevelFigures
 from specmon.events import Json
 
+# The names of SGLang and vLLM for the same thing; both servers are of one engine.
+_MODEL = ("model_path", "model")
 _FATAL = (
-    ("model_path", "the models"),
-    ("tp_size", "tensor parallelism"),
-    ("dp_size", "data parallelism"),
-    ("pp_size", "pipeline parallelism"),
-    ("quantization", "the quantisation"),
-    ("kv_cache_dtype", "the KV cache types"),
+    (_MODEL, "the models"),
+    (("tp_size", "tensor_parallel_size"), "tensor parallelism"),
+    (("dp_size", "data_parallel_size"), "data parallelism"),
+    (("pp_size", "pipeline_parallel_size"), "pipeline parallelism"),
+    (("quantization",), "the quantisation"),
+    (("kv_cache_dtype",), "the KV cache types"),
+)
+# A graph or overlapped scheduling that only one of them has, where the lines do not tell.
+_MODES = (
+    ("disable_overlap_schedule", "only one of the two schedules with overlap"),
+    ("async_scheduling", "only one of the two schedules with overlap"),
+    ("enforce_eager", "only one of the two may use CUDA graphs (enforce_eager)"),
 )
 _CONTEXT_BAND = 2.0
 
@@ -22,11 +30,12 @@ _CONTEXT_BAND = 2.0
 def fatal_differences(baseline: Mapping[str, Json], speculative: Mapping[str, Json]) -> tuple[str, ...]:
     """Why a comparison would mean nothing, from flags that both launch lines name."""
     found = []
-    for name, words in _FATAL:
-        if name not in baseline or name not in speculative:
+    for names, words in _FATAL:
+        name = next((name for name in names if name in baseline and name in speculative), None)
+        if name is None:
             continue
         left, right = baseline[name], speculative[name]
-        if left != right and not (name == "model_path" and _same_tail(left, right)):
+        if left != right and not (names is _MODEL and _same_tail(left, right)):
             found.append(f"{words} differ ({left} against {right})")
     return tuple(found)
 
@@ -39,12 +48,15 @@ def qualifications(
 ) -> tuple[str, ...]:
     """What stands beside a verdict without forbidding it."""
     found = []
-    left, right = baseline_flags.get("model_path"), speculative_flags.get("model_path")
+    left, right = (
+        next((flags[name] for name in _MODEL if name in flags), None) for flags in (baseline_flags, speculative_flags)
+    )
     if left != right and None not in (left, right) and _same_tail(left, right):
         found.append(f"the models have the same name in two places ({left} and {right})")
-    overlap = [flags.get("disable_overlap_schedule") for flags in (baseline_flags, speculative_flags)]
-    if None not in overlap and overlap[0] != overlap[1]:
-        found.append("only one of the two schedules with overlap")
+    for name, words in _MODES:
+        modes = [flags.get(name) for flags in (baseline_flags, speculative_flags)]
+        if None not in modes and modes[0] != modes[1]:
+            found.append(words)
     if baseline is None or speculative is None:
         return tuple(found)
     graphs = {baseline.cuda_graph, speculative.cuda_graph}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from specmon.analysis.level import Move
 from specmon.analysis.spread import Interval
@@ -34,6 +36,9 @@ class LevelFigures:
     delivered_tok_s: float | None = None
     prefill_share: float | None = None
     accept_len: float | None = None
+    acceptance_rate: float | None = None  # accepted / proposed, where the log counts both
+    accept_by_position: tuple[float, ...] | None = None  # medians, 0..1
+    prompt_share: float | None = None  # prompt tokens for each generated one, where no prefill lines are
     cycle_ms: float | None = None
     context_tokens: float | None = None  # per request
     queue: float | None = None
@@ -71,3 +76,20 @@ class RunFigures:
     def main_level(self) -> LevelFigures | None:
         """The level that stands for the run: most clean samples, else most samples."""
         return max(self.levels, key=lambda level: (level.clean, level.samples, -level.running), default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseFigures:
+    """Where the time of a cycle goes, as something else than the throughput tells it."""
+
+    source: Literal["metrics", "probe", "log", "custom"]
+    cycles: int
+    cycle_ms: float | None
+    ms: Mapping[str, float]  # phase to its time a cycle
+    identity_cycle_ms: float | None = None  # 1000 * A * B / R of the main level: what the phases are checked by
+    by_running: Mapping[int, PhaseFigures] = field(default_factory=dict)
+
+    @property
+    def residual_ms(self) -> float | None:
+        """What no phase accounts for."""
+        return None if self.cycle_ms is None else self.cycle_ms - math.fsum(self.ms.values())

@@ -34,7 +34,19 @@ class Move:
 class CleanColumns:
     """The samples that count, one entry each, in line order."""
 
-    __slots__ = ("accept_len", "at", "context_tokens", "cycle_ms", "graph", "index", "queue", "tok_s")
+    __slots__ = (
+        "accept_len",
+        "at",
+        "by_position",
+        "context_tokens",
+        "cycle_ms",
+        "cycles",
+        "graph",
+        "index",
+        "prompt_tok_s",
+        "queue",
+        "tok_s",
+    )
 
     def __init__(self) -> None:
         self.index = array("q")
@@ -42,9 +54,12 @@ class CleanColumns:
         self.tok_s = array("d")
         self.accept_len = array("d")
         self.cycle_ms = array("d")
+        self.cycles = array("d")
         self.context_tokens = array("f")
         self.queue = array("f")
         self.graph = array("b")
+        self.prompt_tok_s = array("f")
+        self.by_position: list[tuple[float, ...]] = []
 
     def __len__(self) -> int:
         return len(self.index)
@@ -53,20 +68,25 @@ class CleanColumns:
         """Take a sample in as the newest."""
         self.index.append(sample.index)
         self.at.append(sample.at)
-        self.tok_s.append(sample.tok_s)
+        self.tok_s.append(sample.server_tok_s)
         self.accept_len.append(sample.accept_len)
         self.cycle_ms.append(sample.cycle_ms)
+        self.cycles.append(sample.cycles)
         self.context_tokens.append(sample.context_tokens)
         self.queue.append(sample.queue)
         self.graph.append(sample.graph)
+        self.prompt_tok_s.append(sample.prompt_tok_s)
+        self.by_position.append(sample.by_position)
 
     def drop(self, position: int) -> None:
         """Take the sample at `position` out again."""
-        for column in (self.index, self.at, self.tok_s, self.accept_len, self.cycle_ms):
+        for column in (self.index, self.at, self.tok_s, self.accept_len, self.cycle_ms, self.cycles):
             del column[position]
         del self.context_tokens[position]
         del self.queue[position]
         del self.graph[position]
+        del self.prompt_tok_s[position]
+        del self.by_position[position]
 
 
 class RankLevel:
@@ -76,20 +96,27 @@ class RankLevel:
     """
 
     __slots__ = (
+        "_can_move",
         "_median",
         "_streak",
         "accept_cycles",
         "accept_sum",
+        "accepted",
         "clean",
         "cycles_delivered",
+        "drafted",
         "graphs",
         "moves",
         "outliers",
+        "recent_by_position",
         "recent_context",
+        "recent_prompt_tok_s",
         "recent_queue",
         "running",
         "samples",
         "seconds_delivered",
+        "timed_cycles",
+        "timed_ms",
         "tokens_delivered",
     )
 
@@ -101,12 +128,19 @@ class RankLevel:
         self.moves: list[Move] = []
         self.accept_sum = 0.0  # of A x cycles over all samples that have an A
         self.accept_cycles = 0.0
+        self.timed_ms = 0.0  # C x cycles over all samples that have a C
+        self.timed_cycles = 0.0
+        self.drafted = 0.0  # draft tokens that were proposed, where the log counts them
+        self.accepted = 0.0
         self.cycles_delivered = 0.0
         self.seconds_delivered = 0.0
         self.tokens_delivered = 0.0
         self.graphs: Counter[int] = Counter()
         self.recent_context: deque[float] = deque(maxlen=_RECENT)  # of all samples: for a level without a clean one
         self.recent_queue: deque[float] = deque(maxlen=_RECENT)
+        self.recent_prompt_tok_s: deque[tuple[float, float]] = deque(maxlen=_RECENT)  # with the decoded tok/s
+        self.recent_by_position: deque[tuple[float, ...]] = deque(maxlen=_RECENT)
+        self._can_move = True
         self._median = RunningMedian()
         self._streak: list[Sample] = []  # outliers since the last sample that was none
 
@@ -121,19 +155,35 @@ class RankLevel:
         self.graphs[sample.graph] += 1
         self.recent_context.append(sample.context_tokens)
         self.recent_queue.append(sample.queue)
+        if sample.prompt_tok_s == sample.prompt_tok_s:
+            self.recent_prompt_tok_s.append((sample.prompt_tok_s, sample.tok_s))
+        if sample.by_position:
+            self.recent_by_position.append(sample.by_position)
         if sample.accept_len == sample.accept_len:  # not NaN
             self.accept_sum += sample.accept_len * sample.cycles
             self.accept_cycles += sample.cycles
+        if sample.cycle_ms == sample.cycle_ms:
+            self.timed_ms += sample.cycle_ms * sample.cycles
+            self.timed_cycles += sample.cycles
+        if sample.drafted == sample.drafted and sample.accepted == sample.accepted:
+            self.drafted += sample.drafted
+            self.accepted += sample.accepted
 
     def deliver(self, sample: Sample) -> None:
         """Count a window into the delivered throughput."""
         if sample.window_s > 0 and sample.tokens == sample.tokens:
             self.tokens_delivered += sample.tokens
             self.seconds_delivered += sample.window_s
-            self.cycles_delivered += sample.cycles
+            self.cycles_delivered += sample.window_cycles
 
-    def admit(self, sample: Sample, changed: list[Judgement]) -> Rule:
-        """Rule 6 on a sample that passed the others; verdicts that change with it go to `changed`."""
+    def admit(self, sample: Sample, changed: list[Judgement], *, can_move: bool = True) -> Rule:
+        """Rule 6 on a sample that passed the others; verdicts that change with it go to `changed`.
+
+        `can_move`: five outliers in a row are another level of speed, and what was before no longer counts.
+        Else they join the others: the cycle of a whole request also holds the prompts of its neighbours, which
+        no rule keeps out, so some slow ones in a row are the load and no other speed.
+        """
+        self._can_move = can_move
         middle = self._median.value
         if middle is not None and len(self.clean) >= OUTLIER_NEEDS and sample.cycle_ms > OUTLIER_FACTOR * middle:
             return self._set_aside(sample, changed)
@@ -176,6 +226,8 @@ class RankLevel:
 
     def _move(self, newest: Sample, changed: list[Judgement]) -> Rule:
         """Five outliers in a row are a new level of speed: only what comes from there on counts."""
+        if not self._can_move:
+            return self._join(newest, changed)
         self.moves.append(Move(self.running, len(self.clean), self._median.value))
         changed.extend(Judgement(index, Rule.SUPERSEDED) for index in self.clean.index)
         streak, self._streak = self._streak, []
@@ -194,6 +246,23 @@ class RankLevel:
             for sample in streak
             if sample.index not in left_out and sample.index != newest.index
         )
+        return verdict
+
+    def _join(self, newest: Sample, changed: list[Judgement]) -> Rule:
+        """The outliers count beside the others, but for those that are too slow even among themselves."""
+        streak, self._streak = self._streak, []
+        middle = RunningMedian(sample.cycle_ms for sample in streak).value or 0.0
+        self.outliers -= len(streak)
+        verdict = Rule.CLEAN
+        for sample in streak:
+            if sample.cycle_ms > OUTLIER_FACTOR * middle:
+                self.outliers += 1
+                if sample is newest:
+                    verdict = Rule.CYCLE_OUTLIER
+                continue
+            self._take(sample)
+            if sample is not newest:
+                changed.append(Judgement(sample.index, Rule.CLEAN))
         return verdict
 
     @property

@@ -6,8 +6,10 @@ import math
 from collections import Counter
 
 from specmon.analysis.level import Judgement, RankLevel
+from specmon.analysis.median import RunningMedian
 from specmon.analysis.rules import IDLE_FACTOR, Cadence, Rule, changes_batch
 from specmon.analysis.sample import Sample
+from specmon.events import Covers
 
 
 class RankStatistics:
@@ -15,6 +17,7 @@ class RankStatistics:
 
     __slots__ = (
         "_gap_in_window",
+        "_gaps",
         "_last_at",
         "_last_running",
         "_prefill_in_window",
@@ -46,6 +49,7 @@ class RankStatistics:
         self.prefill_tokens = 0.0
         self._last_at = math.nan
         self._last_running = 0
+        self._gaps = RunningMedian()  # s between samples, of an engine whose lines come by the clock
         self._prefill_in_window = False
         self._gap_in_window = False
         self._retraction_in_window = False
@@ -56,6 +60,12 @@ class RankStatistics:
         self.prefill_batches += 1
         if new_tokens == new_tokens:
             self.prefill_tokens += new_tokens
+
+    def draft(self, rounds: float, accept_len: float) -> None:
+        """Draft rounds that no sample covers: they enter the pooled accept length alone."""
+        if rounds > 0 and accept_len == accept_len:
+            self.accept_sum += accept_len * rounds
+            self.accept_cycles += rounds
 
     def interrupt(self) -> None:
         """A flush or a gap in the stream lies in the open window."""
@@ -71,19 +81,27 @@ class RankStatistics:
         if level is None:
             level = self.levels[sample.running] = RankLevel(sample.running)
         level.count(sample)
+        # Such an engine logs no prefill: its lines tell how much of both was done. A window without a single
+        # token, though requests run, is a prompt that takes longer than that.
+        if sample.prompt_tok_s > sample.tok_s or (cadence.is_by_clock and sample.tok_s <= 0):
+            self._prefill_in_window = True
         if sample.accept_len == sample.accept_len:
-            rounds = sample.cycles * sample.running
-            self.accept_sum += sample.accept_len * rounds
-            self.accept_cycles += rounds
+            self.accept_sum += sample.accept_len * sample.rounds
+            self.accept_cycles += sample.rounds
         self.samples += 1
+        if cadence.covers is Covers.REQUEST:
+            # The server times each answer by itself: what lies between two of them is in neither.
+            self._prefill_in_window = self._gap_in_window = False
         self.after_prefill += self._prefill_in_window
         is_first = self.samples == 1
         is_idle = not is_first and self._spans_idle_time(sample, level, cadence)
+        if cadence.is_by_clock:
+            self._measure_window(sample)
         if not is_first and not is_idle:
             level.deliver(sample)
         rule = self._first_rule(sample, is_first, is_idle, cadence)
         if rule is Rule.CLEAN:
-            rule = level.admit(sample, changed)
+            rule = level.admit(sample, changed, can_move=cadence.covers is not Covers.REQUEST)
         if is_first:
             self.first_tok_s = sample.tok_s
         self.last_tok_s = sample.tok_s
@@ -110,10 +128,37 @@ class RankStatistics:
 
     def _spans_idle_time(self, sample: Sample, level: RankLevel, cadence: Cadence) -> bool:
         """Rule 3, by the clock: the throughput itself cannot tell, it already contains the idle time."""
-        if self._gap_in_window or sample.tok_s <= 0:
+        if self._gap_in_window:
             return True
+        if cadence.is_by_clock:
+            usual = self._gaps.value
+            return usual is not None and self._gap_before(sample) - cadence.clock_resolution_s > IDLE_FACTOR * usual
+        if sample.tok_s <= 0:
+            return True
+        if cadence.covers in (Covers.REQUEST, Covers.STEP):
+            return False  # timed by the server itself, whatever its clock showed in between
         middle = level.median_cycle_ms
         if middle is None:
             return False
         expected_s = cadence.cycles_per_sample * middle / 1000
         return sample.at - self._last_at - cadence.clock_resolution_s > IDLE_FACTOR * expected_s
+
+    def _gap_before(self, sample: Sample) -> float:
+        return sample.at - self._last_at
+
+    def _measure_window(self, sample: Sample) -> None:
+        """What time a line covers that comes by the clock, and what was done in it."""
+        gap, usual = self._gap_before(sample), self._gaps.value
+        if (longest := sample.window_s) == longest:
+            # After an idle time the line covers one turn of the clock all the same.
+            lines_apart = gap if usual is None else usual
+            sample.window_s = min(longest, lines_apart) if lines_apart > 0 else longest
+        else:
+            sample.window_s = gap if usual is None else min(gap, IDLE_FACTOR * usual)
+        sample.tokens = sample.tok_s * sample.window_s
+        if sample.running > 0:
+            sample.window_cycles = sample.tokens / (sample.accept_len * sample.running)
+        else:
+            sample.window_cycles = 0.0
+        if gap > 0:
+            self._gaps.add(gap)

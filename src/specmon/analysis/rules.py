@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
+from specmon.events import Covers
+
 
 class Rule(IntEnum):
     """Why a sample counts or does not; the value is what a verdict column holds."""
@@ -42,6 +44,12 @@ class Cadence:
     clock_resolution_s: float = 1.0
     ready_at: float | None = None
     warm_up_s: float = 0.0
+    covers: Covers = Covers.WINDOW
+
+    @property
+    def is_by_clock(self) -> bool:
+        """Lines come by the clock, whatever ran; the usual gap between them is what to expect."""
+        return self.covers is Covers.TICK
 
 
 def changes_batch(running: int, before: int) -> bool:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 
 from specmon.analysis.combine import combine_levels, prefill_share
 from specmon.analysis.figures import LevelFigures, RunFigures
@@ -13,6 +13,7 @@ from specmon.analysis.rank import RankStatistics
 from specmon.analysis.rules import EXCLUDING, Cadence, Rule
 from specmon.analysis.sample import Sample
 from specmon.analysis.tags import missing_ranks, numbers_of, ranks_that_add_up
+from specmon.events import Covers
 
 _REPLAYABLE = 512  # records that are kept so that an early line can be read in the light of a later one
 
@@ -33,6 +34,11 @@ class Reading:
     context_tokens: float = math.nan  # of all requests
     queue: float = math.nan
     graph: int = -1
+    drafts: float = math.nan  # draft rounds
+    drafted: float = math.nan  # proposed draft tokens
+    accepted: float = math.nan
+    prompt_tok_s: float = math.nan
+    by_position: tuple[float, ...] = ()
 
 
 class RunStatistics:
@@ -46,6 +52,9 @@ class RunStatistics:
     def __init__(self, cadence: Cadence | None = None, *, is_speculative: bool = False) -> None:
         self.cadence = cadence or Cadence()
         self.is_speculative = is_speculative
+        self.is_acceptance_told = True  # False: without an accept length a line is no baseline's, A is unknown
+        self._idle: set[str] = set()  # ranks that said they have nothing to do, and are not missing
+        self.do_ranks_add_up = False  # ranks without a DP number share the requests (attention DP)
         self.verdicts = bytearray()  # a Rule for each sample, in line order
         self.revision = 0  # grows when a verdict changes after the fact
         self._ranks: dict[str, RankStatistics] = {}
@@ -78,6 +87,20 @@ class RunStatistics:
         if self._early is not None:
             self._remember(lambda run: run.prefill(tag, new_tokens))
         self._rank(tag).prefill(new_tokens)
+
+    def draft(self, tag: str, *, rounds: float, accept_len: float) -> None:
+        """Draft rounds of one rank that no decode line of it covers."""
+        self._register(tag)
+        if self._early is not None:
+            self._remember(lambda run: run.draft(tag, rounds=rounds, accept_len=accept_len))
+        self._rank(tag).draft(rounds, accept_len)
+        self.revision += 1
+
+    def went_idle(self, tag: str) -> None:
+        """A rank says that it serves nothing: it is there, though it may give no line else."""
+        if tag and tag not in self._idle:
+            self._idle.add(tag)
+            self.revision += 1
 
     def interrupt(self, tag: str = "") -> None:
         """A flush of one rank, or a gap in the whole stream."""
@@ -121,6 +144,21 @@ class RunStatistics:
         return sum(rank.prefill_batches for rank in self._ranks.values())
 
     @property
+    def cycles(self) -> float:
+        """Decode passes of all samples whose accept length is known."""
+        return math.fsum(level.accept_cycles for level in self._every_level())
+
+    @property
+    def mean_cycle_ms(self) -> float | None:
+        """The mean C over the passes of all samples, clean or not."""
+        levels = list(self._every_level())
+        timed = math.fsum(level.timed_cycles for level in levels)
+        return math.fsum(level.timed_ms for level in levels) / timed if timed > 0 else None
+
+    def _every_level(self) -> Iterator[RankLevel]:
+        return (level for rank in self._ranks.values() for level in rank.levels.values())
+
+    @property
     def tags(self) -> tuple[str, ...]:
         """Rank tags as logged, of ranks that gave decode or prefill lines."""
         return tuple(tag for tag in self._tags if tag)
@@ -131,9 +169,19 @@ class RunStatistics:
         return None if rank is None else rank.levels.get(running)
 
     @property
+    def _windows_hold_prefill(self) -> bool:
+        """The time of a request or of a step holds no prompt, so what lies beyond the median cycle is noise."""
+        return self.cadence.covers not in (Covers.REQUEST, Covers.STEP)
+
+    @property
+    def knows_acceptance(self) -> bool:
+        """The log tells A, or that there is no speculation."""
+        return self.is_speculative or self.is_acceptance_told
+
+    @property
     def counted_ranks(self) -> tuple[str, ...]:
         """The ranks whose figures make up the server's."""
-        return ranks_that_add_up(self._ranks)
+        return tuple(self._ranks) if self.do_ranks_add_up else ranks_that_add_up(self._ranks)
 
     def newest_tok_s(self, tag: str) -> float | None:
         """The server's speed with the newest line of every rank that adds up; None when `tag` is a duplicate's."""
@@ -156,12 +204,14 @@ class RunStatistics:
             first_tok_s=_sum([rank.first_tok_s for rank in decoding]),
             last_tok_s=_sum([rank.last_tok_s for rank in decoding]),
             delivered_tok_s=_sum([_delivered(rank) for rank in decoding]),
-            prefill_share=prefill_share(every),
-            accept_len=math.fsum(rank.accept_sum for rank in counted) / rounds if rounds > 0 else None,
+            prefill_share=prefill_share(every) if self._windows_hold_prefill else None,
+            accept_len=math.fsum(rank.accept_sum for rank in counted) / rounds
+            if rounds > 0 and self.knows_acceptance
+            else None,
             drafts=rounds if self.is_speculative and rounds > 0 else None,
             levels=tuple(levels),
             ranks=self.tags,
-            ranks_missing=missing_ranks(self._ranks),
+            ranks_missing=missing_ranks({*self._ranks, *self._idle}, are_all_wanted=self.do_ranks_add_up),
             prefill_batches=sum(rank.prefill_batches for rank in counted),
             prefill_tokens=round(math.fsum(rank.prefill_tokens for rank in counted)),
             after_prefill=sum(rank.after_prefill for rank in counted),
@@ -172,7 +222,11 @@ class RunStatistics:
 
     def _level(self, running: int, decoding: list[RankStatistics]) -> LevelFigures:
         samples = sum(rank.levels[running].samples for rank in self._ranks.values() if running in rank.levels)
-        return combine_levels(running, [(rank.tag, rank.levels.get(running)) for rank in decoding], samples=samples)
+        parts = [(rank.tag, rank.levels.get(running)) for rank in decoding]
+        level = combine_levels(running, parts, samples=samples)
+        if not self._windows_hold_prefill:
+            level = replace(level, prefill_share=None)
+        return level if self.knows_acceptance else replace(level, accept_len=None)
 
     def _remember(self, record: Replay) -> None:
         if self._early is not None:
@@ -186,21 +240,47 @@ class RunStatistics:
         accept = reading.accept_len
         if accept != accept and not self.is_speculative:
             accept = 1.0
-        cycles = float(self.cadence.cycles_per_sample)
+        covers = self.cadence.covers
+        if covers is Covers.REQUEST and accept != accept and self.is_acceptance_told:
+            accept = 1.0  # nothing was drafted for this answer: each cycle gave one token
         cycle = reading.cycle_ms
-        if cycle != cycle and tok_s > 0 and running > 0:
+        if cycle != cycle and covers is Covers.REQUEST:
+            cycle = 1000 * reading.window_s * accept / reading.tokens if reading.tokens else math.nan
+        elif cycle != cycle and tok_s > 0 and running > 0:
             cycle = 1000 * accept * running / tok_s
+        # A line of a whole batch counts the tokens of all its requests, one of an answer only its own.
+        share = 1 if covers is Covers.REQUEST else max(running, 1)
+        cycles = float(self.cadence.cycles_per_sample)
         tokens = reading.tokens
-        if tokens != tokens:
+        if tokens == tokens and accept == accept:
+            cycles = tokens / (accept * share)
+        elif tokens != tokens:
             tokens = cycles * accept * running
         window = reading.window_s
-        if window != window and tok_s > 0:
+        window_cycles = cycles
+        if covers is Covers.REQUEST:
+            # The B requests of the batch share the time of the server.
+            window /= max(running, 1)
+            window_cycles /= max(running, 1)
+        elif window != window and tok_s > 0:
             window = tokens / tok_s
+        rounds = reading.drafts
+        if self.cadence.is_by_clock:
+            # How long the window was is for the rank to say: it knows the lines before.
+            tokens = window_cycles = math.nan
+            window = reading.window_s
+            if rounds != rounds:
+                rounds = 0.0 if self.is_speculative else 1.0
+            cycles = rounds / max(running, 1)
+        elif rounds != rounds:
+            # In a speculative run an answer without a draft figure rests on no draft round.
+            rounds = cycles * running if covers is not Covers.REQUEST else 0.0 if self.is_speculative else cycles
         return Sample(
             index=len(self.verdicts),
             at=reading.at,
             running=running,
             tok_s=tok_s,
+            server_tok_s=tok_s * running if covers is Covers.REQUEST else tok_s,
             accept_len=accept,
             cycle_ms=cycle,
             context_tokens=reading.context_tokens / running if running > 0 else math.nan,
@@ -209,6 +289,12 @@ class RunStatistics:
             cycles=cycles,
             window_s=window,
             tokens=tokens,
+            rounds=rounds,
+            window_cycles=window_cycles,
+            drafted=reading.drafted,
+            accepted=reading.accepted,
+            prompt_tok_s=reading.prompt_tok_s,
+            by_position=reading.by_position,
         )
 
     def _rank(self, tag: str) -> RankStatistics:

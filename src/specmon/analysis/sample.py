@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 
@@ -12,12 +13,19 @@ class Sample:
     index: int  # position in the run, over all ranks
     at: float  # s, the log's clock
     running: int  # B
-    tok_s: float  # R
+    tok_s: float  # R as printed
+    server_tok_s: float  # R of all B requests together
     accept_len: float  # A; 1 for a baseline
     cycle_ms: float  # C
     context_tokens: float  # per request
     queue: float
     graph: int  # events.Graph
     cycles: float  # decode passes the line covers
-    window_s: float  # wall time the line covers
+    window_s: float  # of the server's time, so that tokens / window_s is its throughput
     tokens: float
+    rounds: float  # draft rounds: what the accept length of a run is weighted by
+    window_cycles: float  # decode passes of the server in `window_s`
+    drafted: float  # proposed draft tokens, NaN where the line does not tell
+    accepted: float
+    prompt_tok_s: float = math.nan  # prompt tokens/s of the same window, where no prefill lines are
+    by_position: tuple[float, ...] = ()  # share of draft rounds in which each position was accepted

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from specmon.captures.reader import Arrivals
 from specmon.events import Block
-from specmon.formats import Dialect, Parser
-from specmon.formats.sglang import SglangDialect
+from specmon.formats.reader import LogReader
 from specmon.sources.framing import Framed, LineFramer
 
 CHUNK_BYTES = 1 << 20
@@ -23,18 +22,19 @@ class _Stamps:
     at: list[float] = field(default_factory=list)
     samples: list[int] = field(default_factory=list)  # offsets
 
-    def add(self, block: Block) -> None:
-        lines = [
-            *zip(block.decode.offset, block.decode.at, strict=True),
-            *zip(block.prefill.offset, block.prefill.at, strict=True),
-            *((event.offset, event.at) for event in block.events if event.at is not None),
-        ]
+    def add(self, blocks: Iterable[Block]) -> None:
+        lines: list[tuple[int, float]] = []
+        for block in blocks:
+            lines += zip(block.decode.offset, block.decode.at, strict=True)
+            lines += zip(block.prefill.offset, block.prefill.at, strict=True)
+            lines += ((event.offset, event.at) for event in block.events if event.at is not None)
+            self.samples.extend(block.decode.offset)
         for offset, at in sorted(lines):
             if at == at:  # a stamp that the line lacks is NaN
-                self.offsets.append(offset)
+                # What a reader held back comes late; it is there when the rest is.
+                self.offsets.append(max(offset, self.offsets[-1]) if self.offsets else offset)
                 # Clocks step back (a restart in another zone, two ranks): replay never does.
                 self.at.append(max(at, self.at[-1]) if self.at else at)
-        self.samples.extend(block.decode.offset)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def read_chunks(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def timeline_of(
-    path: Path, arrivals: Arrivals | None = None, *, dialect: Callable[[], Dialect] = SglangDialect
+    path: Path, arrivals: Arrivals | None = None, *, reader: Callable[[], LogReader] = LogReader
 ) -> Timeline:
     """Read a log through and say when what was written.
 
@@ -65,26 +65,27 @@ def timeline_of(
     """
     stamps = _Stamps()
     size = 0
-    for block in _blocks(read_chunks(path), dialect().open()):
-        stamps.add(block)
-        size = block.end
+    for blocks in _blocks(read_chunks(path), reader()):
+        stamps.add(blocks)
+        size = max([size, *(block.end for block in blocks)])
     size = max(size, path.stat().st_size)
     if arrivals is None:
         arrivals = _arrivals(stamps, size)
     return Timeline(arrivals, tuple(arrivals.moment_of(offset) for offset in stamps.samples))
 
 
-def _blocks(chunks: Iterable[tuple[int, bytes]], parser: Parser) -> Iterator[Block]:
+def _blocks(chunks: Iterable[tuple[int, bytes]], reader: LogReader) -> Iterator[list[Block]]:
     framer = LineFramer()
     for offset, data in chunks:
         if (framed := framer.feed(data, offset)) is not None:
-            yield _parsed(framed, parser)
+            yield _parsed(framed, reader)
     if (framed := framer.finish()) is not None:
-        yield _parsed(framed, parser)
+        yield _parsed(framed, reader)
+    yield [portion.block for portion in reader.finish()]
 
 
-def _parsed(framed: Framed, parser: Parser) -> Block:
-    return parser.feed(framed.data, framed.offset)
+def _parsed(framed: Framed, reader: LogReader) -> list[Block]:
+    return [portion.block for portion in reader.feed(framed.data, framed.offset)]
 
 
 def _arrivals(stamps: _Stamps, size: int) -> Arrivals:

@@ -24,6 +24,10 @@ class Parser(Protocol):
         """Read a block of whole lines that begins at byte `start` of its stream. Never raises on input."""
         ...
 
+    def finish(self) -> Block:
+        """The stream has ended: say what was held back because a later line could have completed it."""
+        ...
+
 
 class Dialect(Protocol):
     """One engine's way of writing logs."""

@@ -5,12 +5,18 @@ from __future__ import annotations
 import math
 from array import array
 from collections import deque
-from itertools import islice
+from collections.abc import Iterator
+from itertools import chain, islice
 
 from specmon.analysis.run import Reading
 from specmon.events import (
+    AcceptanceUntold,
     Block,
+    Clock,
+    Covers,
     Crashed,
+    Drafted,
+    DraftsTimed,
     EnvironmentSet,
     Exited,
     Flushed,
@@ -19,11 +25,16 @@ from specmon.events import (
     LogEvent,
     PrefillColumns,
     ProcessStarted,
+    Progressed,
+    RanksAddUp,
     Ready,
     Retracted,
     SampleColumns,
+    ServiceStarted,
+    StatisticsOff,
     StopRequested,
     WentIdle,
+    WindowSpoiled,
 )
 from specmon.monitor.launch import Launch
 from specmon.monitor.life import Happening, Life
@@ -48,6 +59,7 @@ class History:
         self.marks: deque[Mark] = deque(maxlen=_HELD_MARKS)
         self.events: deque[EventLine] = deque(maxlen=_HELD_EVENTS)
         self.restarts: deque[tuple[float, Life, Life]] = deque(maxlen=_HELD_EVENTS)
+        self.answers = 0  # generation requests that the access log says were answered
         self.last_at: float | None = None  # the newest time on the log's clock
         self._recent: dict[int, tuple[Life, int]] = {}  # samples by position
 
@@ -62,18 +74,31 @@ class History:
         filled = _Filled(decode)
         i = j = k = 0
         end = block.end + 1
+        self.answers += block.answers.count
+        timed = len(block.steps)
+        steps = iter(range(timed))
+        known = max(len(self.lives.all) - 1, 0)
         while i < samples or j < prefills or k < rare:
             at_decode = decode.offset[i] if i < samples else end
             at_prefill = prefill.offset[j] if j < prefills else end
             if k < rare and events[k].offset <= at_decode and events[k].offset <= at_prefill:
-                self._event(events[k])
+                if timed:
+                    steps = self._steps(block, steps, events[k].offset)
+                self._event(events[k], block)
                 k += 1
             elif at_prefill <= at_decode:
                 self._prefill(prefill, j, block)
                 j += 1
             else:
+                if timed:
+                    steps = self._steps(block, steps, at_decode)
                 self._sample(decode, i, block, filled)
                 i += 1
+        self._steps(block, steps, end)
+        if block.recognised:
+            # Also a life without a sample has its engine's habits: what such a log cannot tell is unknown, not 0.
+            for life in self.lives.all[known:]:
+                life.set_habits(block.habits)
 
     def mark_of(self, position: int) -> tuple[bool, str | None]:
         """Of the line at `position`: whether it is a (recent) sample, and what left it out."""
@@ -102,18 +127,27 @@ class History:
 
     def _sample(self, columns: SampleColumns, i: int, block: Block, filled: _Filled) -> None:
         at, running, tok_s = columns.at[i], columns.running[i], columns.tok_s[i]
-        life = self.lives.of_stats(at, columns.process[i], block.clock)
+        tag = block.ranks[columns.rank[i]]
+        life = self.lives.of_stats(at, columns.process[i], block.clock, tag)
         statistics = life.statistics
         life.set_clock(block.clock_resolution_s)
+        life.set_habits(block.habits)
         accept = filled.accept_len[i] if filled.accept_len else _NAN
-        if accept == accept or (filled.accept_rate and filled.accept_rate[i] == filled.accept_rate[i]):
+        if (
+            accept == accept
+            or (filled.accept_rate and filled.accept_rate[i] == filled.accept_rate[i])
+            or (filled.drafted and filled.drafted[i] > 0)
+        ):
             statistics.turn_speculative()
         queue = filled.queue[i] if filled.queue else _NAN
         if queue > 0 and filled.usage and filled.usage[i] >= _FULL_CACHE:
             life.kv_full += 1
+        positions = columns.by_position[i] if columns.by_position else ()
+        if positions:
+            life.draft_steps = len(positions)
         index = statistics.samples
         statistics.add(
-            block.ranks[columns.rank[i]],
+            tag,
             Reading(
                 at=at,
                 running=running,
@@ -125,14 +159,21 @@ class History:
                 context_tokens=filled.context_tokens[i] if filled.context_tokens else _NAN,
                 queue=queue,
                 graph=filled.graph[i] if filled.graph else -1,
+                drafts=filled.drafts[i] if filled.drafts else _NAN,
+                drafted=filled.drafted[i] if filled.drafted else _NAN,
+                accepted=filled.accepted[i] if filled.accepted else _NAN,
+                prompt_tok_s=filled.prompt_tok_s[i] if filled.prompt_tok_s else _NAN,
+                by_position=positions,
             ),
         )
-        life.stats_line(at)
+        life.stats_line(at, tag)
         life.sampled(at, running)
         self._note_time(at)
+        # A request's own speed is a share of the server's, which the chart shows.
+        share = running if block.habits.covers is Covers.REQUEST else 1
         total = statistics.newest_tok_s(block.ranks[columns.rank[i]])
         if total is not None:
-            self.trace.add(PlottedSample(life, index, at, total, tok_s, running, accept))
+            self.trace.add(PlottedSample(life, index, at, total * share, tok_s * share, running, accept))
         self._recent[columns.offset[i]] = (life, index)
         if len(self._recent) > 2 * _HELD_POSITIONS:
             self._recent = dict(islice(self._recent.items(), _HELD_POSITIONS, None))
@@ -144,18 +185,45 @@ class History:
         life.stats_line(at)
         self._note_time(at)
 
-    def _event(self, event: LogEvent) -> None:
+    def _steps(self, block: Block, steps: Iterator[int], before: int) -> Iterator[int]:
+        """Take in the single steps that come before a position; answer those that are left."""
+        columns = block.steps
+        for i in steps:
+            if columns.offset[i] >= before:
+                return chain((i,), steps)
+            at = columns.at[i]
+            life = self.lives.of_stats(at, -1, block.clock)
+            life.step_times.add(columns.running[i], columns.decode_ms[i])
+            life.stats_line(at, block.ranks[columns.rank[i]])
+            self._note_time(at)
+        return steps
+
+    def _drafted(self, event: Drafted, clock: Clock) -> None:
+        at = _NAN if event.at is None else event.at
+        life = self.lives.of_stats(at, -1 if event.process is None else event.process, clock, event.rank)
+        if event.proposed > 0:
+            life.statistics.turn_speculative()
+        if event.by_position:
+            life.draft_steps = len(event.by_position)
+        life.statistics.draft(event.rank, rounds=event.rounds, accept_len=event.accept_len)
+        life.stats_line(at, event.rank)
+
+    def _event(self, event: LogEvent, block: Block) -> None:
         life = self.lives.current or self.lives.begin()
         if event.at is not None:
             self._note_time(event.at)
         match event:
             case Launched():
-                self.lives.of_launch(event.at).launched(event.at, Launch(event.flags, event.is_complete))
+                self.lives.of_launch(event.at).launched(event.at, Launch(event.flags, event.is_complete, event.version))
             case LaunchContinued():
                 if life.launch is not None:
-                    life.launch_continued(life.launch.continued(event.flags, is_complete=event.is_complete))
+                    more = life.launch.continued(event.flags, is_complete=event.is_complete, version=event.version)
+                    life.launch_continued(more)
             case ProcessStarted():
                 self.lives.of_process(event)
+            case ServiceStarted():
+                if not life.is_blank:
+                    self.lives.begin(event.at)
             case Ready():
                 self.lives.of_ready(event.at).became_ready(event)
                 self.tell(self._time(event), Severity.OK, "ready")
@@ -177,8 +245,24 @@ class History:
                     self.tell(self._time(event), Severity.INFO, "asked to stop")
             case Exited():
                 life.exited(event, event.detail or "ended")
+            case Progressed():
+                self.lives.of_stats(_NAN if event.at is None else event.at, -1, Clock.NONE).stats_line(
+                    _NAN if event.at is None else event.at
+                )
+            case AcceptanceUntold():
+                life.statistics.is_acceptance_told = False
+            case WindowSpoiled():
+                life.statistics.interrupt(event.rank)
+            case RanksAddUp():
+                life.statistics.do_ranks_add_up = True
+            case DraftsTimed():
+                life.drafts_timed(event)
+            case Drafted():
+                self._drafted(event, block.clock)
+            case StatisticsOff():
+                life.statistics_off = event.detail
             case WentIdle():
-                life.went_idle()
+                life.went_idle(event.rank)
             case EnvironmentSet():
                 life.env[event.name] = event.value
 
@@ -210,9 +294,13 @@ class _Filled:
     __slots__ = (
         "accept_len",
         "accept_rate",
+        "accepted",
         "context_tokens",
         "cycle_ms",
+        "drafted",
+        "drafts",
         "graph",
+        "prompt_tok_s",
         "queue",
         "tokens",
         "usage",
@@ -222,8 +310,12 @@ class _Filled:
     def __init__(self, columns: SampleColumns) -> None:
         self.accept_len = _filled(columns.accept_len)
         self.accept_rate = _filled(columns.accept_rate)
+        self.accepted = _filled(columns.accepted)
+        self.drafted = _filled(columns.drafted)
+        self.drafts = _filled(columns.drafts)
         self.context_tokens = _filled(columns.context_tokens)
         self.cycle_ms = _filled(columns.cycle_ms)
+        self.prompt_tok_s = _filled(columns.prompt_tok_s)
         self.queue = _filled(columns.queue)
         self.tokens = _filled(columns.tokens)
         self.usage = _filled(columns.usage)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from specmon.analysis.figures import RunFigures
+from specmon.analysis.drafttimes import DraftTimes
+from specmon.analysis.figures import PhaseFigures, RunFigures
 from specmon.analysis.run import RunStatistics
-from specmon.events import Crashed, LogEvent
+from specmon.analysis.steps import StepTimes
+from specmon.events import Crashed, DraftsTimed, Habits, LogEvent
 from specmon.monitor.launch import DEFAULT_LOG_INTERVAL, Launch
 from specmon.monitor.snapshot import Role, RunState
 from specmon.references.fingerprint import Fingerprint
@@ -43,9 +45,15 @@ class Life:
         self.env: dict[str, str] = {}
         self.happenings: list[Happening] = []
         self.statistics = RunStatistics()
+        self.habits = Habits()
+        self.draft_times = DraftTimes()
         self.fingerprint: Fingerprint | None = None
         self.server_pid: int | None = None  # of `Started server process`
         self.stats_pids: dict[int, float] = {}  # pid in the prefix of statistics lines: their last time
+        self.stats_tags: set[str] = set()  # ranks of those lines
+        self.statistics_off: str | None = None  # the server's own word for why it prints none
+        self.step_times = StepTimes()
+        self.draft_steps: int | None = None  # k, as a draft line shows it by its positions
         self.kv_full = 0  # samples with a full cache and requests waiting
         self.continues: Life | None = None  # the life that this one turned out to be a part of
         self.is_ready = False
@@ -54,7 +62,7 @@ class Life:
         self._stats_since_stop = False
         self._is_stopping = False
         self._is_crashed = False
-        self._is_idle = False
+        self._idle_ranks: set[str] = set()
         self._has_exited = False
         self._is_followed = False
         self._figures: RunFigures | None = None
@@ -78,13 +86,21 @@ class Life:
         launch = self.launch or Launch()
         interval = launch.log_interval or DEFAULT_LOG_INTERVAL
         self.statistics.cadence = replace(self.statistics.cadence, cycles_per_sample=interval)
-        if launch.algorithm is not None:
+        if launch.proposes_drafts:
             self.statistics.turn_speculative()
 
     def set_clock(self, resolution_s: float) -> None:
         """How finely the log's stamps tell time."""
         if resolution_s != self.statistics.cadence.clock_resolution_s:
             self.statistics.cadence = replace(self.statistics.cadence, clock_resolution_s=resolution_s)
+
+    def set_habits(self, habits: Habits) -> None:
+        """How the engine's samples are to be read."""
+        if habits is not self.habits:
+            self.habits = habits
+            self.statistics.cadence = replace(self.statistics.cadence, covers=habits.covers)
+            if not habits.tells_acceptance:
+                self.statistics.is_acceptance_told = False
 
     def became_ready(self, event: LogEvent) -> None:
         """The server answers requests."""
@@ -95,12 +111,13 @@ class Life:
         self.statistics.cadence = replace(self.statistics.cadence, ready_at=self.ready_at)
         self.happenings.append(Happening("ready", event.at, event.rank))
 
-    def stats_line(self, at: float) -> None:
+    def stats_line(self, at: float, tag: str = "") -> None:
         """A decode or prefill line, whichever."""
         self._has_stats = True
         self._stats_since_ready = True
         self._stats_since_stop = True
-        self._is_idle = False
+        if self._idle_ranks:
+            self._idle_ranks = self._idle_ranks - {tag} if tag else set()
         if at == at:
             self.last_stats_at = at
 
@@ -111,6 +128,11 @@ class Life:
             if self.first_sample_at is None:
                 self.first_sample_at = at
             self.last_sample_at = at
+
+    def drafts_timed(self, event: DraftsTimed) -> None:
+        """A drafter's counters, to be set against the requests that have ended."""
+        statistics = self.statistics
+        self.draft_times.add(event, requests=statistics.samples, cycles=statistics.cycles)
 
     def stop_requested(self, event: LogEvent, detail: str) -> bool:
         """A signal asked the server to end; nothing that follows is a crash. False when that is known already."""
@@ -137,9 +159,10 @@ class Life:
         self._has_exited = True
         self._stats_since_stop = False
 
-    def went_idle(self) -> None:
-        """The log itself says that nothing is served."""
-        self._is_idle = True
+    def went_idle(self, tag: str = "") -> None:
+        """The log itself says that nothing is served, by one rank or by all."""
+        self._idle_ranks.add(tag)
+        self.statistics.went_idle(tag)
 
     def was_followed(self) -> None:
         """Another life began in the same log."""
@@ -170,7 +193,7 @@ class Life:
             return RunState.CRASHED
         if self._is_followed or ((self._is_stopping or self._has_exited) and not self._stats_since_stop):
             return RunState.EXITED
-        if self._is_idle:
+        if self._idle_ranks and ("" in self._idle_ranks or self._idle_ranks.issuperset(self.statistics.tags)):
             return RunState.IDLE
         is_serving = self._stats_since_ready if self.is_ready else self._has_stats
         if is_serving and (self.is_ready or self.launch is None or self.statistics.samples):
@@ -201,7 +224,7 @@ class Life:
             return Role.SPECULATIVE
         if self.launch is not None and self.launch.says_no_speculation:
             return Role.BASELINE
-        return Role.BASELINE if self.statistics.samples else Role.UNKNOWN
+        return Role.BASELINE if self.statistics.samples and self.statistics.is_acceptance_told else Role.UNKNOWN
 
     @property
     def speculation(self) -> str:
@@ -214,6 +237,28 @@ class Life:
         if figures.accept_len > INACTIVE_BELOW:
             return "active"
         return "inactive" if figures.drafts >= _ENOUGH_DRAFTS else "unknown"
+
+    @property
+    def caveat(self) -> str | None:
+        """What a reader must know about the figures, whatever they are."""
+        if self.launch is not None and self.launch.is_ngram and self.statistics.samples:
+            return (
+                "n-gram drafts: vLLM counts only the cycles that had a draft, so the accept length is per drafting "
+                "cycle and the cycle time an upper bound; the throughput holds"
+            )
+        return None
+
+    @property
+    def phases(self) -> PhaseFigures | None:
+        """Where the time of a cycle goes; None when the log does not tell."""
+        level = self.figures().main_level
+        identity = None
+        if level is not None and level.accept_len is not None and level.tok_s.median:
+            identity = 1000 * level.accept_len * level.running / level.tok_s.median
+        if self.step_times.count:
+            levels = self.figures().levels
+            return self.step_times.figures({at.running: at.cycle_ms for at in levels if at.cycle_ms is not None})
+        return self.draft_times.figures(self.statistics.mean_cycle_ms, identity)
 
     @property
     def conditions(self) -> Fingerprint:

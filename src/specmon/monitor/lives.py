@@ -60,16 +60,19 @@ class Lives:
         life = self.current or self.begin(at)
         return self.begin(at) if life.has_ended else life
 
-    def of_stats(self, at: float, pid: int, clock: Clock) -> Life:
-        """A clock that runs back, or another process in the prefix, is another life."""
+    def of_stats(self, at: float, pid: int, clock: Clock, tag: str = "") -> Life:
+        """A clock that runs back, or another process of the same kind in the prefix, is another life."""
         life = self.current or self.begin(at)
         previous = life.last_stats_at
         if previous is not None and at < previous - CLOCK_BACKWARDS_S and not _is_new_year(at, previous, clock):
             self.clock_steps += 1
             life = self.begin(at)
         if pid >= 0:
-            life = self._of_pid(life, at, pid)
+            # A rank that this life has not heard of yet has a process of its own (vLLM's API servers).
+            if not tag or tag in life.stats_tags or not life.stats_tags:
+                life = self._of_pid(life, at, pid)
             life.stats_pids[pid] = at
+            life.stats_tags.add(tag)
         return life
 
     def _of_pid(self, life: Life, at: float, pid: int) -> Life:

@@ -16,9 +16,10 @@ _NO_HOST = frozenset({"0.0.0.0", "::", "127.0.0.1", "::1", "localhost", ""})  # 
 
 def name_servers(servers: Sequence[ServerMonitor], labels: Sequence[str | None]) -> list[str]:
     """A name for each server; no two are the same."""
-    wanted = [label or _address(server) for server, label in zip(servers, labels, strict=True)]
+    wanted = [_wanted(server, label) for server, label in zip(servers, labels, strict=True)]
     seen = Counter(name for name in wanted if name)
     tails = _tails([server.source for server in servers])
+    tails = [f"{tail} {server.stream}" if server.stream else tail for server, tail in zip(servers, tails, strict=True)]
     names = [name if name and seen[name] == 1 else tail for name, tail in zip(wanted, tails, strict=True)]
     twice = Counter(names)
     count: Counter[str] = Counter()
@@ -27,6 +28,13 @@ def name_servers(servers: Sequence[ServerMonitor], labels: Sequence[str | None])
             count[name] += 1
             names[position] = f"{name} #{count[name]}"
     return names
+
+
+def _wanted(server: ServerMonitor, label: str | None) -> str:
+    """Servers of one source are told apart by their streams: the addresses they listen on are often the same."""
+    if server.stream is None:
+        return label or _address(server)
+    return f"{label} {server.stream}" if label else server.stream
 
 
 def _address(server: ServerMonitor) -> str:

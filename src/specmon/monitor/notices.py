@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from specmon.analysis.figures import LevelFigures, RunFigures
-from specmon.events import Clock
 from specmon.monitor.life import Life
 from specmon.monitor.server import ServerMonitor
 from specmon.monitor.snapshot import Role
 
 _HALF = 0.5
 _MANY_OUTLIERS = 0.1
+_MUCH_PROMPT = 0.1  # prompt tokens for each generated one, from which a window is no longer decoding alone
 _ANSWERS_WITHOUT_STATS_S = 60.0
 
 
@@ -39,15 +40,27 @@ def notices_of(server: ServerMonitor, *, is_finished: bool) -> tuple[Notice, ...
 
 def _of_stream(server: ServerMonitor, *, is_finished: bool) -> list[Notice]:
     found = []
-    if is_finished and not server.recognised:
+    if is_finished and server.engine is None:
         found.append(
             Notice(
                 "not_a_server_log",
                 f"No line of {server.source} is an LLM server's. Give the file that holds the server's stderr.",
             )
         )
-    if server.clocks - {Clock.DATED, Clock.NONE}:
+    if server.is_undated:
         found.append(Notice("no_date", "The stamps of this log carry no full date, so no times are given."))
+    if server.gaps:
+        found.append(
+            Notice("gap", f"Bytes of the log are missing, so what they said is not counted: {server.gaps[-1]}")
+        )
+    if server.hidden:
+        found.append(
+            Notice(
+                "blob_data",
+                f"journalctl hid {server.hidden} lines behind their size ([… blob data]), as it does with control "
+                "characters. Call it with -a: `journalctl -a -u UNIT`.",
+            )
+        )
     if server.clipped:
         found.append(
             Notice(
@@ -73,7 +86,8 @@ def _of_stream(server: ServerMonitor, *, is_finished: bool) -> list[Notice]:
             )
         )
     declared, logged = server.declared, server.logged_role
-    if declared is not None and logged is not Role.UNKNOWN and logged is not declared:
+    is_contrary = declared is not None and logged is not Role.UNKNOWN and logged is not declared
+    if is_contrary and not server.is_split:
         found.append(
             Notice(
                 "role_conflict",
@@ -103,6 +117,16 @@ def _of_life(server: ServerMonitor, life: Life, figures: RunFigures, *, is_finis
                 "Longer answers or fewer clients give clean windows.",
             )
         )
+    elif heavy := [level for level in figures.levels if (level.prompt_share or 0.0) > _MUCH_PROMPT]:
+        worst = max(heavy, key=lambda level: level.prompt_share or 0.0)
+        found.append(
+            Notice(
+                "prefill_heavy",
+                f"Prompts take their part of the time at {_listed([str(level.running) for level in heavy])} running: "
+                f"up to {_ratio(worst.prompt_share)} at {worst.running}. "
+                "The decode speed there is a lower bound; longer answers show decoding alone.",
+            )
+        )
     if samples and figures.excluded["batch_changed"] > _HALF * samples:
         found.append(
             Notice(
@@ -127,7 +151,18 @@ def _of_life(server: ServerMonitor, life: Life, figures: RunFigures, *, is_finis
                 f"{figures.drafts:,.0f} drafts. Check that the draft model belongs to this target.",
             )
         )
-    if _lacks_stats(server, life, is_finished=is_finished):
+    if not samples and (life.statistics_off or (life.launch is not None and life.launch.says_no_statistics)):
+        found.append(
+            Notice(
+                "stats_missing",
+                f"The server prints no statistics lines, and says so: {life.statistics_off.rstrip('.')}. "
+                "Start it with `--api-server-count 1`."
+                if life.statistics_off
+                else "The server was started with --disable-log-stats, so it prints no statistics lines. "
+                "Start it without that.",
+            )
+        )
+    elif _lacks_stats(server, life, is_finished=is_finished):
         found.append(
             Notice(
                 "stats_missing",
@@ -140,8 +175,11 @@ def _of_life(server: ServerMonitor, life: Life, figures: RunFigures, *, is_finis
 
 def _lacks_stats(server: ServerMonitor, life: Life, *, is_finished: bool) -> bool:
     answered = server.last_answer_at
-    if life.statistics.samples or life.ready_at is None or answered is None:
+    if life.statistics.samples or not life.is_ready:
         return False
+    if life.ready_at is None or answered is None:
+        # uvicorn prints no time below vLLM, so only the end of the log can tell.
+        return is_finished and answered is None and server.history.answers > 0
     # The warm-up request is answered in the second of the ready line; short answers print no decode line at once.
     patience = _ANSWERS_WITHOUT_STATS_S if not is_finished else _ANSWERS_WITHOUT_STATS_S / 10
     return answered - life.ready_at > patience
@@ -191,6 +229,12 @@ def _of_level(level: LevelFigures) -> list[Notice]:
             )
         )
     return found
+
+
+def _ratio(prompt_share: float | None) -> str:
+    if prompt_share is None or prompt_share == math.inf:
+        return "no generated token beside the prompts"
+    return f"{prompt_share:.2f} prompt tokens for each generated one"
 
 
 def _listed(names: tuple[str, ...] | list[str]) -> str:

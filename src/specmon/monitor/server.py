@@ -1,4 +1,4 @@
-"""One server from its bytes: chunks become lines, lines become blocks, blocks become lives."""
+"""One server from what its dialect reads: blocks become lives, and what the source says becomes its link."""
 
 from __future__ import annotations
 
@@ -6,34 +6,31 @@ from collections import deque
 from itertools import pairwise
 
 from specmon.analysis.spread import median_of
-from specmon.events import Block, Clock
-from specmon.formats import Dialect
+from specmon.events import FIRST_DATED_S, Block
 from specmon.monitor.history import History
 from specmon.monitor.life import Life
-from specmon.monitor.loglines import LogBuffer
 from specmon.monitor.snapshot import Link, LinkState, Role, Severity
 from specmon.references.fingerprint import Fingerprint
-from specmon.sources.events import CaughtUp, Chunk, Connected, Gap, Refused, Rotated, SourceEvent, Waiting
-from specmon.sources.framing import Framed, LineFramer
+from specmon.sources.events import Chunk, Connected, Gap, Refused, Rotated, SourceEvent, Waiting
 
 _HELD_UNPARSED = 1000
 
 
 class ServerMonitor:
-    """Follows one stream. Offsets are counted on over rotations, so that a position names one line for good."""
+    """Follows one server. Positions are counted on over rotations, so that one names a line for good."""
 
     def __init__(
         self,
         key: str,
         source: str,
-        dialect: Dialect,
         *,
         declared: Role | None = None,
-        log: LogBuffer | None = None,
     ) -> None:
         self.key = key
         self.source = source
         self.declared = declared  # what the user says it is
+        self.stream: str | None = None  # a carrier's label, when its source carries several servers
+        self.is_split = False  # its source carries several servers
         self.history = History(key)
         self.link = Link()
         self.version = 0  # grows with every change
@@ -41,53 +38,41 @@ class ServerMonitor:
         self.samples = 0
         self.unparsed = 0
         self.clipped = 0
+        self.gaps: list[str] = []  # why bytes of the log are missing
+        self.hidden = 0  # lines of which a carrier shows only the size
         self.recognised = 0
+        self.engine: str | None = None  # whose log it is; None while no line of it is known
         self.unreadable: str | None = None  # why the source could not be opened
-        self.clocks: set[Clock] = set()
+        self.is_undated = False  # some stamps lack a date or a year, or count from the start of the process
+        self.first_at: int | None = None  # position of the first line that proved the engine
         self.utc_offset_s: int | None = None
         self.last_answer_at: float | None = None  # a request was answered, on the log's clock
         self.arrived_at: float | None = None  # when the newest sample came in
-        self._engine = dialect.engine
-        self._parser = dialect.open()
-        self._framer = LineFramer()
-        self._base = 0  # position of the present file's first byte
-        self._end = 0  # position after the last byte
-        self._log = log
-        self._backlog_end = 0  # offset up to which the file was written before we looked
         self._arrivals: deque[float] = deque(maxlen=20)
         self._unparsed_at: deque[int] = deque(maxlen=_HELD_UNPARSED)
 
     # -- in --------------------------------------------------------------------------------------
 
-    def feed(self, event: SourceEvent) -> None:
-        """Take what the source says."""
+    def hear(self, event: SourceEvent) -> None:
+        """Take what the source says of itself."""
         self.version += 1
         match event:
             case Chunk():
                 self._set_link(LinkState.LIVE)
-                self._end = self._base + event.offset + len(event.data)
-                if (framed := self._framer.feed(event.data, self._base + event.offset)) is not None:
-                    self._read(framed, None if event.offset < self._backlog_end else event.at)
             case Connected():
                 if self.link.state is LinkState.WAITING:
                     self.history.tell(event.at, Severity.OK, f"reconnected {event.detail}".strip())
                 self._set_link(LinkState.LIVE, event.detail)
-                self._backlog_end = event.size or 0
-            case CaughtUp():
-                self._backlog_end = 0
             case Waiting():
                 if self.link.state is not LinkState.WAITING:
                     self.history.tell(event.at, Severity.WARNING, event.reason)
                 self.link = Link(LinkState.WAITING, event.reason, event.at + event.delay_s)
             case Rotated():
-                self._framer.reset()
-                self._base = self._end
-                self._backlog_end = 0
                 if event.reason == "truncated":
                     self.history.truncated()
                 self.history.tell(event.at, Severity.INFO, f"log {event.reason}: the next file follows")
             case Gap():
-                self._framer.reset()
+                self.gaps = [*self.gaps[-9:], event.reason]
                 self.history.gap(event.at, event.size_bytes, event.reason)
             case Refused():
                 self._set_link(LinkState.REFUSED, event.reason)
@@ -110,17 +95,22 @@ class ServerMonitor:
         if self.link.state is not state or detail:
             self.link = Link(state, detail)
 
-    def _read(self, framed: Framed, arrived_at: float | None) -> None:
-        block = self._parser.feed(framed.data, framed.offset)
-        self.lines += block.lines
+    def absorb(self, block: Block, engine: str | None, arrived_at: float | None) -> None:
+        """Take in what a dialect read; `arrived_at` is None for what was written before anybody looked."""
+        if engine is not None and block.recognised:
+            if self.engine not in (None, engine) and self.life is not None and not self.life.is_blank:
+                self.history.lives.begin()  # another engine has taken over the log
+            self.engine = engine
         self.recognised += block.recognised
         self.clipped += block.clipped
         self.unparsed += len(block.unparsed)
         self._unparsed_at.extend(block.unparsed)
         if block.utc_offset_s is not None:
             self.utc_offset_s = block.utc_offset_s
-        if len(block.decode) or block.events:
-            self.clocks.add(block.clock)
+        self.is_undated = self.is_undated or (
+            any(at < FIRST_DATED_S for at in block.decode.at)
+            or any(event.at is not None and event.at < FIRST_DATED_S for event in block.events)
+        )
         answered = block.answers.last_at
         if answered is not None and (self.last_answer_at is None or answered > self.last_answer_at):
             self.last_answer_at = answered
@@ -133,27 +123,6 @@ class ServerMonitor:
                 self.arrived_at = arrived_at
                 if not self._arrivals or arrived_at > self._arrivals[-1]:
                     self._arrivals.append(arrived_at)
-        if self._log is not None:
-            self._keep_lines(self._log, framed, block)
-
-    def _keep_lines(self, log: LogBuffer, framed: Framed, block: Block) -> None:
-        """Hand the newest lines on, each with the time that the log last told."""
-        *lines, _ = framed.data.rsplit(b"\n", log.held + 1)
-        if len(lines) > log.held:
-            lines = lines[1:]  # the unsplit rest
-            log.skip(block.lines - len(lines))
-        position = framed.offset + len(framed.data) - sum(len(line) + 1 for line in lines)
-        stamped = [*zip(block.decode.offset, block.decode.at, strict=True)]
-        stamped += [(event.offset, event.at) for event in block.events if event.at is not None]
-        times = sorted(pair for pair in stamped if pair[0] >= position)
-        at = times[0][1] if times else self.history.last_at
-        told = 0
-        for line in lines:
-            while told < len(times) and times[told][0] <= position:
-                at = times[told][1]
-                told += 1
-            log.add(self.key, position, at, line)
-            position += len(line) + 1
 
     # -- out -------------------------------------------------------------------------------------
 
@@ -168,19 +137,19 @@ class ServerMonitor:
         return self.history.lives.current
 
     @property
-    def engine(self) -> str | None:
-        """Whose log it is; None while no line of it is known."""
-        return self._engine if self.recognised else None
-
-    @property
     def logged_role(self) -> Role:
         """What the log says, by its newest life that says anything."""
         return next((life.role for life in reversed(self.lives) if life.role is not Role.UNKNOWN), Role.UNKNOWN)
 
     @property
     def role(self) -> Role:
-        """What the user says, else what the log says."""
-        return self.declared if self.declared is not None else self.logged_role
+        """What the user says, else what the log says.
+
+        Of several servers in one source the user means those whose own log does not say otherwise.
+        """
+        if self.declared is None or (self.is_split and self.logged_role is not Role.UNKNOWN):
+            return self.logged_role
+        return self.declared
 
     @property
     def revision(self) -> int:

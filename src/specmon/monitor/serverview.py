@@ -92,12 +92,12 @@ def launch_view(launch: Launch | None) -> LaunchView:
         return LaunchView()
     return LaunchView(
         model=launch.model,
-        tp_size=launch.number("tp_size"),
-        dp_size=launch.number("dp_size"),
-        pp_size=launch.number("pp_size"),
+        tp_size=launch.tp_size,
+        dp_size=launch.dp_size,
+        pp_size=launch.pp_size,
         algorithm=launch.algorithm,
-        num_steps=launch.number("speculative_num_steps"),
-        num_draft_tokens=launch.number("speculative_num_draft_tokens"),
+        num_steps=launch.num_steps,
+        num_draft_tokens=launch.num_draft_tokens,
         topk=launch.number("speculative_eagle_topk"),
         is_read=True,
     )

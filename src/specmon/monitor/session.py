@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from specmon.formats import Dialect
-from specmon.formats.sglang import SglangDialect
+from specmon.formats.reader import LogReader
+from specmon.monitor.inlet import Inlet
 from specmon.monitor.loglines import LogBuffer
 from specmon.monitor.names import name_servers
 from specmon.monitor.notices import Notice
@@ -37,7 +37,7 @@ class Session:
         running: int | None = None,
         title: str = "specmon",
         mode: str = "live",
-        dialect: Callable[[], Dialect] = SglangDialect,
+        reader: Callable[[], LogReader] = LogReader,
     ) -> None:
         self.reference = reference
         self.running = running  # the level that the user asks for
@@ -45,24 +45,37 @@ class Session:
         self.mode = mode
         self.is_finished = False
         self.log = LogBuffer()
-        self._dialect = dialect
+        self._reader = reader
         self._entries: dict[str, _Entry] = {}
+        self._inlets: dict[str, Inlet] = {}  # by the key of the source, which is that of its first server
         self._pictures = Pictures(self)
 
     # -- in --------------------------------------------------------------------------------------
 
     def add(self, key: str, source: str, *, role: Role | None = None, label: str | None = None) -> ServerMonitor:
-        """Announce a server before its first byte; `role` is what the user says it is."""
-        server = ServerMonitor(key, source, self._dialect(), declared=role, log=self.log)
+        """Announce a source, as one server, before its first byte; `role` is what the user says it is."""
+        server = self._enter(key, source, role, label)
+
+        def another(number: str) -> ServerMonitor:
+            return self._enter(f"{key}/{number}", source, role, label)
+
+        self._inlets[key] = Inlet(server, another, reader=self._reader(), log=self.log)
+        return server
+
+    def _enter(self, key: str, source: str, role: Role | None, label: str | None) -> ServerMonitor:
+        server = ServerMonitor(key, source, declared=role)
         trust = TrustWatch(self.reference) if self.reference is not None else None
         self._entries[key] = _Entry(server, label, trust)
         return server
 
     def feed(self, key: str, event: SourceEvent) -> None:
-        """Take what one source says; an unknown key is a new server."""
-        server = self._entries[key].server if key in self._entries else self.add(key, key)
-        server.feed(event)
-        self._pictures.follow(server)
+        """Take what one source says; an unknown key is a new source."""
+        if key not in self._inlets:
+            self.add(key, key)
+        inlet = self._inlets[key]
+        inlet.feed(event)
+        for server in inlet.servers:
+            self._pictures.follow(server)
 
     def attach_fingerprint(self, key: str, fingerprint: Fingerprint) -> None:
         """Conditions of a server that were read from outside its log."""
@@ -77,17 +90,28 @@ class Session:
 
     def finish(self, key: str | None = None) -> None:
         """One source has ended, or all have."""
-        for entry in self._entries.values():
-            if key in (None, entry.server.key):
-                entry.server.finish()
+        for source, inlet in self._inlets.items():
+            if key in (None, source):
+                inlet.finish()
+                for server in inlet.servers:
+                    self._pictures.follow(server)
         self.is_finished = key is None or self.is_finished
 
     # -- out -------------------------------------------------------------------------------------
 
     @property
     def servers(self) -> tuple[ServerMonitor, ...]:
-        """All servers, in the order in which they were announced."""
-        return tuple(entry.server for entry in self._entries.values())
+        """All servers: by source in the order in which these were announced, by their first lines within one."""
+        return tuple(entry.server for entry in self._ordered())
+
+    def _ordered(self) -> list[_Entry]:
+        if len(self._entries) == len(self._inlets):
+            return list(self._entries.values())
+        return [
+            self._entries[server.key]
+            for inlet in self._inlets.values()
+            for server in sorted(inlet.servers, key=lambda server: server.first_at or 0)
+        ]
 
     @property
     def version(self) -> int:
@@ -96,7 +120,7 @@ class Session:
 
     def names(self) -> dict[str, str]:
         """What each server is called, by key."""
-        entries = list(self._entries.values())
+        entries = self._ordered()
         names = name_servers([entry.server for entry in entries], [entry.label for entry in entries])
         return {entry.server.key: name for entry, name in zip(entries, names, strict=True)}
 

@@ -48,7 +48,7 @@ def judge(
         reasons = fatal or (_why_no_level(*figures, running),)
         return Judged(comparison, f"{comparison.verdict}: {'; '.join(reasons)}", reasons)
     comparison = compare_levels(*pair, is_comparable=not fatal)
-    reasons = (*fatal, *qualifications(flags[0], flags[1], *pair))
+    reasons = (*fatal, *qualifications(flags[0], flags[1], *pair), *_beside(baseline, speculative))
     against = sentence = None
     if reference is not None and (recorded := reference.level_at(pair[0].running)) is not None:
         against = compare_with_number(pair[1], recorded.tok_s, recorded.step_ms, recorded.tok_s_ci95)
@@ -65,6 +65,17 @@ def judge(
         against,
         sentence or "",
     )
+
+
+def _beside(baseline: Life, speculative: Life) -> tuple[str, ...]:
+    """What the two servers say of themselves that a reader needs beside the figures."""
+    found = []
+    versions = [life.launch.version if life.launch is not None else None for life in (baseline, speculative)]
+    if None not in versions and versions[0] != versions[1]:
+        found.append(f"the engine versions differ ({versions[0]} and {versions[1]})")
+    if speculative.caveat is not None:
+        found.append(speculative.caveat)
+    return tuple(found)
 
 
 def sentence_of(comparison: Comparison, fatal: tuple[str, ...] = ()) -> str:

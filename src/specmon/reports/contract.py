@@ -104,6 +104,23 @@ class EventModel(Part):
     detail: str = ""
 
 
+class PhaseModel(Part):
+    cycles: int
+    cycle_ms: float | None = None
+    ms: dict[str, float]
+    residual_ms: float | None = None
+    identity_cycle_ms: float | None = None
+
+
+class PhaseLevelModel(PhaseModel):
+    running: int
+
+
+class PhasesModel(PhaseModel):
+    source: Literal["metrics", "probe", "log", "custom"]
+    by_running: list[PhaseLevelModel]
+
+
 class RunModel(Part):
     index: int
     state: str
@@ -117,7 +134,7 @@ class RunModel(Part):
     ranks: list[str]
     decode: DecodeModel
     prefill: PrefillModel | None
-    phases: None = None  # comes with the phase sources
+    phases: PhasesModel | None = None
     events: list[EventModel]
 
 

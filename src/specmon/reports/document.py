@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 
 from specmon import __version__
-from specmon.analysis.figures import LevelFigures, RunFigures
+from specmon.analysis.figures import LevelFigures, PhaseFigures, RunFigures
 from specmon.events import Json
 from specmon.monitor.launch import Launch
 from specmon.monitor.life import Life
@@ -23,6 +23,8 @@ from specmon.reports.contract import (
     LevelModel,
     LinesModel,
     NoticeModel,
+    PhaseLevelModel,
+    PhasesModel,
     PrefillModel,
     RunModel,
     ServerModel,
@@ -54,34 +56,38 @@ def _server(session: Session, server: ServerMonitor, name: str) -> ServerModel:
     return ServerModel(
         name=name,
         source=server.source,
+        stream=server.stream,
         role=server.role.value,
         engine=server.engine,
         lines=LinesModel(total=server.lines, samples=server.samples, unparsed=server.unparsed),
         notices=[NoticeModel(kind=notice.kind, text=notice.text) for notice in notices],
-        runs=[_run(life, server.utc_offset_s) for life in server.lives],
+        runs=[_run(life, server) for life in server.lives],
     )
 
 
-def _run(life: Life, utc_offset_s: int | None) -> RunModel:
+def _run(life: Life, server: ServerMonitor) -> RunModel:
     figures = life.figures()
-    draft_tokens = life.launch.number("speculative_num_draft_tokens") if life.launch is not None else None
+    draft_tokens = life.launch.num_draft_tokens if life.launch is not None else None
     return RunModel(
         index=life.index,
         state=life.state.value,
-        started_at=stamp(life.launched_at, utc_offset_s),
-        ready_at=stamp(life.ready_at, utc_offset_s),
-        first_sample_at=stamp(life.first_sample_at, utc_offset_s),
-        last_sample_at=stamp(life.last_sample_at, utc_offset_s),
-        launch=_launch(life.launch),
+        started_at=_stamp(life.launched_at, server),
+        ready_at=_stamp(life.ready_at, server),
+        first_sample_at=_stamp(life.first_sample_at, server),
+        last_sample_at=_stamp(life.last_sample_at, server),
+        launch=_launch(life.launch, life.draft_steps),
         env=life.env,
         speculation=life.speculation,
         ranks=list(figures.ranks),
         decode=_decode(figures, draft_tokens if life.statistics.is_speculative else None),
-        prefill=PrefillModel(batches=figures.prefill_batches, new_tokens=figures.prefill_tokens),
+        prefill=PrefillModel(batches=figures.prefill_batches, new_tokens=figures.prefill_tokens)
+        if life.habits.tells_prefill
+        else None,
+        phases=_phases(life.phases),
         events=[
             EventModel(
                 kind=happening.kind,
-                at=stamp(happening.at, utc_offset_s),
+                at=_stamp(happening.at, server),
                 rank=happening.rank or None,
                 bytes=happening.size_bytes,
                 detail=happening.detail,
@@ -91,19 +97,51 @@ def _run(life: Life, utc_offset_s: int | None) -> RunModel:
     )
 
 
-def _launch(launch: Launch | None) -> LaunchModel:
+def _stamp(at: float | None, server: ServerMonitor) -> str | None:
+    """A moment on the log's clock; null when that clock has no date, as an uptime has none."""
+    return stamp(at, server.utc_offset_s)
+
+
+def _phases(phases: PhaseFigures | None) -> PhasesModel | None:
+    if phases is None:
+        return None
+    return PhasesModel(
+        source=phases.source,
+        cycles=phases.cycles,
+        cycle_ms=phases.cycle_ms,
+        ms=dict(phases.ms),
+        residual_ms=phases.residual_ms,
+        identity_cycle_ms=phases.identity_cycle_ms,
+        by_running=[
+            PhaseLevelModel(
+                running=running,
+                cycles=level.cycles,
+                cycle_ms=level.cycle_ms,
+                ms=dict(level.ms),
+                residual_ms=level.residual_ms,
+                identity_cycle_ms=level.identity_cycle_ms,
+            )
+            for running, level in phases.by_running.items()
+        ],
+    )
+
+
+def _launch(launch: Launch | None, steps: int | None) -> LaunchModel:
+    """Flags in the report's words; `steps` is k as the statistics lines show it."""
+    positions = None if steps is None else steps + 1
     if launch is None:
-        return LaunchModel()
+        return LaunchModel(num_steps=steps, num_draft_tokens=positions)
     return LaunchModel(
+        engine_version=launch.version,
         model=launch.model,
-        tp_size=launch.number("tp_size"),
-        dp_size=launch.number("dp_size"),
-        pp_size=launch.number("pp_size"),
+        tp_size=launch.tp_size,
+        dp_size=launch.dp_size,
+        pp_size=launch.pp_size,
         speculative_algorithm=launch.algorithm,
-        num_steps=launch.number("speculative_num_steps"),
-        num_draft_tokens=launch.number("speculative_num_draft_tokens"),
+        num_steps=launch.num_steps if launch.num_steps is not None else steps,
+        num_draft_tokens=launch.num_draft_tokens if launch.num_draft_tokens is not None else positions,
         topk=launch.number("speculative_eagle_topk"),
-        draft_model=launch.text("speculative_draft_model_path"),
+        draft_model=launch.draft_model,
         decode_log_interval=launch.log_interval,
         flags=_finite(launch.flags),
     )
@@ -140,8 +178,8 @@ def _decode(figures: RunFigures, draft_tokens: int | None) -> DecodeModel:
 
 
 def _level(level: LevelFigures, draft_tokens: int | None) -> LevelModel:
-    rate = None
-    if draft_tokens is not None and draft_tokens > 1 and level.accept_len is not None:
+    rate = level.acceptance_rate
+    if rate is None and draft_tokens is not None and draft_tokens > 1 and level.accept_len is not None:
         # For a chain; a tree's nodes are not all on the accepted path, but they are all proposed.
         rate = (level.accept_len - 1) / (draft_tokens - 1)
     spread = level.tok_s
@@ -154,6 +192,7 @@ def _level(level: LevelFigures, draft_tokens: int | None) -> LevelModel:
         ),
         prefill_share=level.prefill_share,
         acceptance_rate=rate,
+        accept_by_position=list(level.accept_by_position) if level.accept_by_position is not None else None,
         context_tokens=level.context_tokens,
         queue=level.queue,
         decode_tok_s=level.decode_tok_s,

@@ -121,9 +121,12 @@ def _print_life(server: ServerMonitor, life: Life, console: Console) -> None:
     if life.statistics.is_speculative:
         where += f", speculation {life.speculation}"
     if life.last_sample_at is not None:
-        where += f", last sample {stamp(life.last_sample_at, server.utc_offset_s)}"
+        moment = stamp(life.last_sample_at, server.utc_offset_s)
+        where += f", last sample {moment}" if moment is not None else ""
     _say(console, f"  {where}")
     _say(console, f"  {_counts(figures, server)}")
+    if life.caveat is not None:
+        _say(console, f"  {life.caveat}")
     if figures.levels:
         console.print(Padding(_level_table(figures), (0, 0, 0, 2)))
         if len(figures.levels) > _LEVELS_SHOWN:

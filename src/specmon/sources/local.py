@@ -8,8 +8,8 @@ import gzip
 import lzma
 import os
 import stat
+import sys
 import time
-import zlib
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from glob import iglob
@@ -18,7 +18,7 @@ from typing import BinaryIO
 
 from specmon.errors import UnreadableInput
 from specmon.sources.cursor import FoundFile, Look, MovedFile, NoFile, Tick
-from specmon.sources.events import CaughtUp, Chunk, Connected, FileIdentity, SourceEvent
+from specmon.sources.events import CaughtUp, Chunk, Connected, FileIdentity, Gap, SourceEvent
 from specmon.sources.follow import Pace, follow_file
 from specmon.sources.remote_commands import HEAD_BYTES
 
@@ -43,7 +43,26 @@ def _open_xz(path: str) -> BinaryIO:
     return lzma.open(path, "rb")  # type: ignore[return-value]
 
 
-_OPENERS: dict[str, Callable[[str], BinaryIO]] = {".gz": _open_gzip, ".bz2": _open_bzip2, ".xz": _open_xz}
+def _open_zstandard(path: str) -> BinaryIO:
+    if sys.version_info >= (3, 14):  # imported here: most runs need no decompressor
+        from compression import zstd
+    else:
+        from backports import zstd
+    return zstd.open(path, "rb")  # type: ignore[return-value]
+
+
+_OPENERS: dict[str, Callable[[str], BinaryIO]] = {
+    ".gz": _open_gzip,
+    ".bz2": _open_bzip2,
+    ".xz": _open_xz,
+    ".zst": _open_zstandard,
+    ".zstd": _open_zstandard,
+}
+
+
+def is_compressed(path: str) -> bool:
+    """Whether a file is compressed, by its name."""
+    return Path(path).suffix.lower() in _OPENERS
 
 
 class LocalReach:
@@ -157,14 +176,45 @@ class LocalFile:
         try:
             with opener(self._path) as handle:
                 yield Connected(clock(), 0, None, found.identity)
-                while data := await asyncio.to_thread(handle.read, _BLOCK_BYTES):
-                    yield Chunk(clock(), offset, data)
-                    offset += len(data)
-        except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+                fault: Exception | None = None
+                while fault is None:
+                    data, fault = await asyncio.to_thread(_unpack, handle)
+                    if data:
+                        yield Chunk(clock(), offset, data)
+                        offset += len(data)
+                    elif fault is None:
+                        break
+        except OSError as error:
+            raise UnreadableInput(f"{self._path}: cannot be opened ({error}).") from error
+        if fault is not None and not offset:
             raise UnreadableInput(
-                f"{self._path}: cannot be unpacked ({error}); unpack it by hand to see why."
-            ) from error
+                f"{self._path}: cannot be unpacked ({fault}); unpack it by hand to see why."
+            ) from fault
+        if fault is not None:
+            # A copy that was cut off, or a file that is still being written: its beginning is as good as ever.
+            yield Gap(
+                clock(),
+                None,
+                f"{self._path} is cut off or damaged: {offset:,} bytes could be unpacked, then: {fault}. "
+                "Copy it again.",
+            )
         yield CaughtUp(clock())
+
+
+def _unpack(handle: BinaryIO) -> tuple[bytes, Exception | None]:
+    """The next bytes of a compressed file, and why there will be no more; no bytes and no reason at its end.
+
+    `read` would drop what it has unpacked already when the rest is broken, so it is done in small steps.
+    """
+    pieces: list[bytes] = []
+    size = 0
+    try:
+        while size < _BLOCK_BYTES and (piece := handle.read1(_BLOCK_BYTES - size)):  # type: ignore[attr-defined]
+            pieces.append(piece)
+            size += len(piece)
+    except Exception as error:  # each decompressor has errors of its own
+        return b"".join(pieces), error
+    return b"".join(pieces), None
 
 
 def look_at(path: str) -> FoundFile | NoFile:

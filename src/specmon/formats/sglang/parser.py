@@ -27,7 +27,7 @@ from specmon.formats.sglang.launch import RECORD, LaunchRecord
 from specmon.formats.sglang.lifecycle import FAMILIAR, STARTS, read_event
 from specmon.formats.sglang.prefix import Prefix, PrefixReader
 from specmon.formats.sglang.statistics import DECODE, HEADER, PREFILL, read_decode, read_prefill
-from specmon.formats.sglang.traceback import TracebackReader
+from specmon.formats.traceback import TracebackReader
 
 _CSI = rb"(?:\x1b\[[\d;]{0,16}m)*"
 _STYLES = rb"(?:\x1b\[[\d;]{0,16}m)*+"
@@ -80,8 +80,9 @@ class SglangParser:
         self._ranks: dict[str, int] = {"": 0}
         self._places: dict[bytes, Place] = {}  # of brackets: many lines share their second and rank
         self._open_launches: dict[int, LaunchRecord] = {}  # by the offset at which the record would go on
-        self._traceback = TracebackReader()
+        self._traceback = TracebackReader(b"sglang")
         self._is_explained = False  # a line has already said why the server goes down
+        self._end = 0  # offset after the last byte
 
     def feed(self, block: bytes, start: int) -> Block:
         """Read a block of whole lines; a last line without a line feed is read as a pending one."""
@@ -91,7 +92,12 @@ class SglangParser:
         self._read_other_lines(text, found)
         self._count_answers(text, found)
         self._open_launches = {at: record for at, record in self._open_launches.items() if at == start + len(block)}
+        self._end = start + len(block)
         return found.block(tuple(self._ranks))
+
+    def finish(self) -> Block:
+        """Nothing is held back: each line of SGLang is complete in itself."""
+        return Block(self._end, self._end, 0)
 
     # -- lines with SGLang's bracket ------------------------------------------------------------------
 

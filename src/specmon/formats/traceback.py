@@ -1,8 +1,8 @@
 """Tells the traceback that ends the server from those that it survives.
 
-An exception of a scheduler has a record of its own (`Scheduler hit an exception: Traceback …`) and is not
-looked at here. A bare traceback ends the server when it comes out of the main module (its first frame says
-so) and has SGLang's own frames; one of a web request begins in uvicorn, and the server lives on.
+An exception of a child process has a record of its own (SGLang: `Scheduler hit an exception: Traceback …`)
+and is not looked at here. A bare traceback ends the server when it comes out of the main module (its first
+frame says so) and has the engine's own frames; one of a web request begins in uvicorn, and the server lives on.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ _LONGEST_DETAIL = 300  # characters
 class TracebackReader:
     """Reads the lines of tracebacks one by one, in the order of the stream."""
 
-    def __init__(self) -> None:
+    def __init__(self, package: bytes) -> None:
+        self._package = package  # in the paths of the engine's own frames
         self.is_open = False
         self._next = -1  # offset at which the traceback would go on
         self._frames = 0
@@ -39,7 +40,7 @@ class TracebackReader:
             if line.startswith(b"  File "):
                 self._frames += 1
                 self._is_main = self._is_main or (self._frames == 1 and any(sign in line for sign in _MAIN))
-                self._is_ours = self._is_ours or b"sglang" in line
+                self._is_ours = self._is_ours or self._package in line
             return None
         self.is_open = False
         if not (self._is_main and self._is_ours):

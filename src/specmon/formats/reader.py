@@ -1,0 +1,144 @@
+"""Reads one source of bytes: takes the carriers off, tells the streams apart, gives each to its engine's dialect.
+
+Framed blocks of whole lines go in; out come portions, each a `Block` of one stream, whose offsets are those of
+the file. What a line means depends on the lines before it and never on where the blocks were cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from specmon.formats import Dialect
+from specmon.formats.carriers.envelope import Envelope, Label
+from specmon.formats.carriers.members import Members
+from specmon.formats.carriers.supervisor import unit_of
+from specmon.formats.carriers.unwrap import COLOUR_SCAN, PLAIN_SCAN, Unwrapper
+from specmon.formats.detect import Detector
+from specmon.formats.stream import CarriedLine, Portion, Stream, StreamReader
+
+_LONGEST_JOINED = 1 << 20  # bytes of a line that a runtime has split
+
+Touched = dict[tuple[str, ...], None]  # keys of streams, in the order in which they got lines
+
+
+class LogReader:
+    """Reads one source; blocks must come in the order of the source."""
+
+    def __init__(self, dialects: Iterable[Dialect] = ()) -> None:
+        self._detector = Detector(dialects)
+        self._unwrapper = Unwrapper()
+        self._streams: dict[tuple[str, ...], StreamReader] = {}
+        self._members: dict[tuple[str, ...], Members[CarriedLine]] = {}
+        self._parts: dict[tuple[Label | None, bytes], bytes] = {}  # beginnings of split lines
+        self._services: dict[str, dict[str, Label]] = {}  # by host and name in a journal: the label of its last line
+        self._plain = self._stream(Stream())
+
+    def feed(self, data: bytes, offset: int) -> list[Portion]:
+        """Read whole lines that begin at byte `offset` of the source. Never raises on input."""
+        text = b"\n" + data
+        scan = COLOUR_SCAN if b"\x1b" in data else PLAIN_SCAN
+        match = scan.search(text)
+        if match is None:
+            return self._plain.read_plain(data, offset)
+        touched: Touched = {}
+        done = 0  # bytes of `data` that have been handed out
+        while match is not None:
+            start = match.start()
+            if start > done:
+                self._plain.append_plain(data[done:start], offset + done)
+                touched[()] = None
+            end = data.find(b"\n", start)
+            done = len(data) if end < 0 else end + 1
+            self._take_line(data[start:end] if end >= 0 else data[start:], offset + start, end >= 0, touched)
+            match = scan.match(text, done) if text.startswith(b"\n", done) else None
+            match = match or scan.search(text, done)
+        if done < len(data):
+            self._plain.append_plain(data[done:], offset + done)
+            touched[()] = None
+        end = offset + len(data)
+        return [portion for key in touched for portion in self._streams[key].flush(offset, end)]
+
+    def interrupt(self) -> None:
+        """Bytes are missing, or another file follows: what comes next does not go on with a split line."""
+        self._parts.clear()
+
+    def finish(self) -> list[Portion]:
+        """The source has ended: what was held back is read now, by the first dialect if nobody else claims it."""
+        touched: Touched = {}
+        for group, members in self._members.items():
+            for server, lines, counted in members.finish():
+                self._hand_over(group, server, lines, counted, touched)
+        portions = [portion for key in touched for portion in self._streams[key].flush(None, None)]
+        return portions + [portion for stream in self._streams.values() for portion in stream.finish()]
+
+    # -- lines that are carried ----------------------------------------------------------------------
+
+    def _take_line(self, raw: bytes, offset: int, is_ended: bool, touched: Touched) -> None:
+        envelope = self._unwrapper.open(raw)
+        label = envelope.label
+        channel = (label, envelope.channel)
+        if self._parts and (part := self._parts.pop(channel, None)) is not None:
+            envelope.text = part + envelope.text
+        if envelope.is_partial and is_ended and len(envelope.text) < _LONGEST_JOINED:
+            self._parts[channel] = envelope.text
+            stream = self._plain if label is None else self._stream_of(label)
+            stream.count_line()
+            touched[stream.stream.key] = None
+            return
+        envelope.text += b"\n" if is_ended else b""
+        if label is not None and label.group[:1] == ("journal",):
+            label = envelope.label = self._journalled(label, envelope)
+        line = CarriedLine(offset, envelope)
+        if label is None or not label.member:
+            stream = self._plain if label is None else self._stream_of(label)
+            stream.append(line)
+            touched[stream.stream.key] = None
+            return
+        members = self._members.setdefault(label.group, Members())
+        placed = members.place(label.member, envelope.text, line)
+        if placed is not None:
+            self._hand_over(label.group, *placed, touched)
+
+    def _journalled(self, label: Label, envelope: Envelope) -> Label:
+        """The label of a journal's line; systemd's words go to the service that they are about."""
+        host = label.group[1]
+        services = self._services.setdefault(host, {})
+        if not envelope.is_supervisor:
+            services[label.group[2]] = label
+            return label
+        named = services.get(unit_of(envelope.text) or "")
+        if named is None and len(services) == 1:
+            # The short forms name the program and not the unit: python3 for spec.service.
+            (named,) = services.values()
+        return named or label
+
+    def _hand_over(
+        self,
+        group: tuple[str, ...],
+        server: int,
+        lines: list[CarriedLine],
+        counted: list[CarriedLine],
+        touched: Touched,
+    ) -> None:
+        """Give lines of one server of a group to its stream."""
+        first = next(iter([*lines, *counted]), None)
+        if first is None or first.envelope.label is None:
+            return
+        stream = self._stream(Stream((*group, str(server)), first.envelope.label.names))
+        for _ in counted:
+            stream.count_line()
+        for line in lines:
+            stream.append(line)
+        touched[stream.stream.key] = None
+
+    def _stream_of(self, label: Label) -> StreamReader:
+        return self._stream(Stream(label.group, label.names))
+
+    def _stream(self, stream: Stream) -> StreamReader:
+        found = self._streams.get(stream.key)
+        if found is None:
+            found = self._streams[stream.key] = StreamReader(stream, self._detector)
+        return found
+
+
+__all__ = ["LogReader", "Portion", "Stream"]

@@ -1,0 +1,197 @@
+"""One source of bytes and the servers that turn out to be in it.
+
+A source is announced as one server. When its lines bear labels (services of a compose file, pods, actors) and
+more than one of the labelled streams is an engine's, each of these is a server of its own. Streams of anything
+else, a proxy's or a database's, are no servers: as long as there is only one, they count among its lines.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from specmon.events import Block
+from specmon.formats.reader import LogReader, Portion
+from specmon.monitor.loglines import LogBuffer
+from specmon.monitor.server import ServerMonitor
+from specmon.sources.events import CaughtUp, Chunk, Connected, Gap, Rotated, SourceEvent
+from specmon.sources.framing import LineFramer
+
+_WAITING_BLOCKS = 100  # of a stream of which no line was recognised yet
+
+Key = tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _Stream:
+    """What is known of one stream before, and besides, its being a server."""
+
+    names: tuple[str, ...]
+    lines: int = 0
+    hidden: int = 0
+    server: ServerMonitor | None = None
+    waiting: list[Portion] = field(default_factory=list)
+
+
+class Inlet:
+    """Feeds the servers of one source. Offsets are counted on over rotations."""
+
+    def __init__(
+        self,
+        first: ServerMonitor,
+        another: Callable[[str], ServerMonitor],
+        *,
+        reader: LogReader,
+        log: LogBuffer,
+    ) -> None:
+        self.servers: list[ServerMonitor] = [first]
+        self._another = another  # announces a server of this source by the number that tells it apart
+        self._reader = reader
+        self._framer = LineFramer()
+        self._log = log
+        self._streams: dict[Key, _Stream] = {}
+        self._base = 0  # position of the present file's first byte
+        self._end = 0  # position after the last byte
+        self._backlog_end = 0  # offset up to which the file was written before we looked
+        self._has_ended = False
+
+    def feed(self, event: SourceEvent) -> None:
+        """Take what the source says."""
+        for server in self.servers:
+            server.hear(event)
+        match event:
+            case Chunk():
+                self._end = self._base + event.offset + len(event.data)
+                if (framed := self._framer.feed(event.data, self._base + event.offset)) is not None:
+                    arrived_at = None if event.offset < self._backlog_end else event.at
+                    self._take(self._reader.feed(framed.data, framed.offset), arrived_at)
+            case Connected():
+                self._backlog_end = event.size or 0
+            case CaughtUp():
+                self._backlog_end = 0
+            case Rotated():
+                self._interrupt()
+                self._base = self._end
+                self._backlog_end = 0
+            case Gap():
+                self._interrupt()
+            case _:
+                pass
+
+    def finish(self) -> None:
+        """The source has ended; a last line without its end stays unread."""
+        if not self._has_ended:
+            self._has_ended = True
+            self._take(self._reader.finish(), None, is_over=True)
+        for server in self.servers:
+            server.finish()
+
+    def _interrupt(self) -> None:
+        self._framer.reset()
+        self._reader.interrupt()
+
+    def _take(self, portions: list[Portion], arrived_at: float | None, *, is_over: bool = False) -> None:
+        for portion in portions:
+            stream = self._streams.setdefault(portion.stream.key, _Stream(portion.stream.names))
+            stream.lines += portion.block.lines
+            stream.hidden += portion.hidden
+            if stream.server is None and portion.engine is not None and portion.block.recognised:
+                self._assign(stream)
+            if stream.server is not None and stream.server.first_at is None:
+                stream.server.first_at = portion.proven_at
+        self._count_lines()
+        for portion in portions:
+            stream = self._streams[portion.stream.key]
+            if stream.server is None:
+                if not _is_empty(portion.block):
+                    stream.waiting.append(portion)
+                    del stream.waiting[:-_WAITING_BLOCKS]
+                continue
+            for waiting in stream.waiting:
+                stream.server.absorb(waiting.block, waiting.engine, None)
+            stream.waiting.clear()
+            stream.server.absorb(portion.block, portion.engine, arrived_at)
+        if is_over and not any(stream.server for stream in self._streams.values()):
+            # Nobody's log. What it says all the same (an environment, a crash) belongs to the announced server.
+            for stream in self._streams.values():
+                for waiting in stream.waiting:
+                    self.servers[0].absorb(waiting.block, None, None)
+        self._keep_lines(portions)
+
+    # -- streams and servers -------------------------------------------------------------------------
+
+    def _assign(self, stream: _Stream) -> None:
+        """A line of an engine was recognised in a stream: it is a server's."""
+        is_first = not any(other.server for other in self._streams.values())
+        if is_first:
+            stream.server = self.servers[0]
+        else:
+            stream.server = self._another(str(len(self.servers) + 1))
+            stream.server.link = self.servers[0].link
+            self.servers.append(stream.server)
+            self._name_streams()
+
+    def _name_streams(self) -> None:
+        """Call each server by the shortest name that tells all of them apart."""
+        known = [stream for stream in self._streams.values() if stream.server is not None]
+        longest = max(len(stream.names) for stream in known)
+        labels: list[str | None] = []
+        for level in range(max(longest, 1)):
+            labels = [stream.names[min(level, len(stream.names) - 1)] if stream.names else None for stream in known]
+            if len(set(labels)) == len(labels):
+                break
+        for stream, label in zip(known, labels, strict=True):
+            if stream.server is not None:
+                stream.server.stream, stream.server.is_split = label, True
+                stream.server.version += 1
+
+    def _count_lines(self) -> None:
+        if len(self.servers) == 1:
+            self.servers[0].lines = sum(stream.lines for stream in self._streams.values())
+            self.servers[0].hidden = sum(stream.hidden for stream in self._streams.values())
+            return
+        for stream in self._streams.values():
+            if stream.server is not None:
+                stream.server.lines, stream.server.hidden = stream.lines, stream.hidden
+
+    # -- lines for the log pane ----------------------------------------------------------------------
+
+    def _keep_lines(self, portions: list[Portion]) -> None:
+        """Hand the newest lines on, each with the time that its server's log last told."""
+        log = self._log
+        kept: list[tuple[int, ServerMonitor, float | None, bytes]] = []
+        count = 0
+        for portion in portions:
+            if not portion.text:
+                continue
+            count += portion.block.lines
+            server = self._streams[portion.stream.key].server or self.servers[0]
+            times = _times(other.block for other in portions if other.stream.key == portion.stream.key)
+            lines = portion.last_lines(log.held)
+            told = bisect_left(times, (lines[0][0],)) if lines else 0
+            at = times[told][1] if told < len(times) else server.history.last_at
+            for position, line in lines:
+                while told < len(times) and times[told][0] <= position:
+                    at = times[told][1]
+                    told += 1
+                kept.append((position, server, at, line))
+        if len({server.key for _, server, _, _ in kept}) > 1:
+            kept.sort(key=lambda line: line[0])
+        kept = kept[-log.held :]
+        if count > len(kept):
+            log.skip(count - len(kept))
+        for position, server, at, line in kept:
+            log.add(server.key, position, at, line)
+
+
+def _times(blocks: Iterable[Block]) -> list[tuple[int, float]]:
+    found: list[tuple[int, float]] = []
+    for block in blocks:
+        found += zip(block.decode.offset, block.decode.at, strict=True)
+        found += [(event.offset, event.at) for event in block.events if event.at is not None]
+    return sorted(found)
+
+
+def _is_empty(block: Block) -> bool:
+    return not (block.recognised or block.events or len(block.decode) or len(block.prefill))
