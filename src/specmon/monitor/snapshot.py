@@ -218,6 +218,18 @@ class AgainstReference:
 
 
 @dataclass(frozen=True, slots=True)
+class LevelVerdict:
+    """The word at one load level; `verdict` is None where a side has no clean sample there."""
+
+    running: int
+    verdict: Verdict | None
+    speedup: float | None = None
+    delivered_speedup: float | None = None
+    baseline_clean: int = 0
+    speculative_clean: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class ComparisonView:
     """Baseline against speculative at one level."""
 
@@ -234,6 +246,7 @@ class ComparisonView:
     speculative_clean: int = 0
     same_load: bool | None = None
     against_reference: AgainstReference | None = None
+    levels: tuple[LevelVerdict, ...] = ()  # every level that either server ran at, lowest first
 
 
 @dataclass(frozen=True, slots=True)
