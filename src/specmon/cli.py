@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Callable
@@ -26,6 +27,9 @@ def main(args: list[str] | None = None) -> None:
 
 
 def _run(args: list[str] | None) -> int:
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that has no × gets a ?, never a traceback
     try:
         result = cli.main(args=args, prog_name="specmon", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from specmon.analysis.comparability import fatal_differences, is_same_load, qualifications
+from specmon.analysis.comparability import fatal_differences, graph_mismatch, is_same_load, qualifications
 from specmon.analysis.comparison import common_level, compare_levels, compare_with_number
 from specmon.analysis.figures import LevelFigures, RunFigures
 
@@ -117,7 +117,7 @@ def test_one_model_in_two_places_is_only_noted() -> None:
     [
         (_level(1.0, context=300), _level(1.0, context=700), "contexts"),
         (_level(1.0), _level(1.0, queue=3), "queue"),
-        (_level(1.0), _level(1.0, graph="false"), "graphs"),
+        (_level(1.0), _level(1.0, graph="mixed"), "graphs"),
     ],
 )
 def test_what_stands_beside_a_verdict(baseline: LevelFigures, speculative: LevelFigures, word: str) -> None:
@@ -129,3 +129,10 @@ def test_same_load_needs_like_contexts_and_queues() -> None:
     assert is_same_load(_level(1.0, context=300), _level(1.0, context=500))
     assert not is_same_load(_level(1.0, context=300), _level(1.0, context=700))
     assert not is_same_load(_level(1.0), _level(1.0, queue=1))
+
+
+def test_server_without_graphs_is_not_compared_with_one_that_has_them() -> None:
+    (reason,) = graph_mismatch(_level(1.0, graph="false"), _level(1.0))
+    assert reason == "the baseline ran without CUDA graphs, the speculative server with"
+    assert graph_mismatch(_level(1.0), _level(1.0)) == ()
+    assert graph_mismatch(_level(1.0, graph="unknown"), _level(1.0)) == ()

@@ -42,6 +42,18 @@ def test_one_dip_raises_nothing() -> None:
     assert [change.state for change in watch.changes] == [Drift.MATCHES]
 
 
+def test_some_slow_windows_in_a_row_raise_nothing() -> None:
+    """A steady server on genuine hardware: six windows at -6.5 % among hundreds that match."""
+    watch = _watch(*[1.0] * 100, *[1.07] * 6, *[1.0] * 100)
+    assert [change.state for change in watch.changes] == [Drift.MATCHES]
+
+
+def test_small_change_that_lasts_is_seen() -> None:
+    watch = _watch(*[1.0] * 100, *[1.07] * 8)
+    assert watch.state is Drift.DIVERGED
+    assert watch.since == 100.0
+
+
 def test_change_in_the_middle_is_seen_after_three_samples_and_dated_back() -> None:
     watch = _watch(*[1.0] * 100, 1.41, 1.41, 1.41)
     assert watch.state is Drift.DIVERGED
@@ -50,7 +62,7 @@ def test_change_in_the_middle_is_seen_after_three_samples_and_dated_back() -> No
 
 
 def test_recovery_is_a_state_of_its_own_and_ends() -> None:
-    watch = _watch(*[1.41] * 5, *[1.0] * 5)
+    watch = _watch(*[1.41] * 5, *[1.0] * 6)
     assert watch.state is Drift.RECOVERED
     assert [change.state for change in watch.changes] == [Drift.DIVERGED, Drift.RECOVERED]
     assert _watch(*[1.41] * 5, *[1.0] * 60).state is Drift.MATCHES

@@ -71,7 +71,7 @@ def common_level(
 
 
 def compare_levels(baseline: LevelFigures, speculative: LevelFigures, *, is_comparable: bool = True) -> Comparison:
-    """All figures of the pair and the verdict, in the order of DESIGN section 5."""
+    """All figures of the pair and the verdict."""
     speedup = _ratio(speculative.decode_tok_s, baseline.decode_tok_s)
     break_even = _ratio(speculative.cycle_ms, baseline.cycle_ms)
     interval = _interval(baseline, speculative, speedup)

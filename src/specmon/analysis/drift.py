@@ -1,8 +1,9 @@
 """Whether a baseline still runs at the speed of its reference: first form, on the median of recent samples.
 
-x = ln(C / C_ref) of each clean sample. A level has diverged when the median of the last five x (of at
-least three) lies beyond the tolerance, so that one bad window cannot raise an alarm and a change in the
-middle of a run is seen after three samples. It comes back only well inside the tolerance.
+x = ln(C / C_ref) of each clean sample. A level has diverged when the median of the last fifteen x (of at
+least three) lies beyond the tolerance: a steady server's speed wanders by several percent for some windows
+in a row, so a small departure must last. One of three times the tolerance is believed after three samples
+in the middle of a run too. A level comes back only well inside the tolerance.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from enum import Enum, auto
 from specmon.analysis.spread import median_of
 
 SAMPLES_NEEDED = 3
-_WINDOW = 5
+_WINDOW = 15
+_SHORT_WINDOW = 5
+_OBVIOUS = 3.0  # times the tolerance: believed on the short window
 _WAY_BACK = 0.8  # of the tolerance: hysteresis, one alarm a change
 _SETTLED_AFTER = 30  # samples after which a recovered level simply matches
 
@@ -61,8 +64,7 @@ class DriftWatch:
     @property
     def recent_cycle_ms(self) -> float | None:
         """The median C of the most recent samples."""
-        middle = median_of(sorted(x for _, x in self._recent))
-        return None if middle is None else self._reference_ms * math.exp(middle)
+        return None if not self._recent else self._reference_ms * math.exp(self._middle())
 
     def add(self, at: float, cycle_ms: float) -> None:
         """Take the next clean sample."""
@@ -72,7 +74,7 @@ class DriftWatch:
         self._recent.append((at, math.log(cycle_ms / self._reference_ms)))
         if self.seen < SAMPLES_NEEDED:
             return
-        middle = median_of(sorted(x for _, x in self._recent)) or 0.0
+        middle = self._middle()
         state = self._judge(abs(middle))
         if state in (Drift.MATCHES, Drift.RECOVERED):
             self._matching += 1
@@ -87,6 +89,14 @@ class DriftWatch:
             self.since = at if state is Drift.RECOVERED else None
         self.state = state
         self.changes.append(Change(at, state, math.exp(-middle) - 1))
+
+    def _middle(self) -> float:
+        """The median x that counts: of the newest samples when they are obviously elsewhere, else of more."""
+        x = [x for _, x in self._recent]
+        newest = median_of(sorted(x[-_SHORT_WINDOW:])) or 0.0
+        if abs(newest) > _OBVIOUS * self._tolerance:
+            return newest
+        return median_of(sorted(x)) or 0.0
 
     def _judge(self, distance: float) -> Drift:
         limit = self._tolerance * (_WAY_BACK if self.state is Drift.DIVERGED else 1.0)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 
 import click
 
@@ -22,27 +25,46 @@ def has_screen() -> bool:
 async def show(feed: Feed, *, is_plain: bool, interval_s: float, theme: str | None, is_ascii: bool) -> int:
     """Run a feed until the user quits or, without a screen, until it has ended; the exit code is returned."""
     if is_plain or not has_screen():
-        await print_lines(feed, interval_s=interval_s, write=click.echo)
+        await print_lines(feed, interval_s=interval_s, write=click.echo, is_ascii=is_ascii)
         return 0
     from specmon.ui.app import SpecmonApp
 
     app = SpecmonApp(feed, theme=theme, ascii_only=is_ascii or not _can_write_utf8())
-    await app.run_async()
+    with _ended_by_signals(app.exit):
+        await app.run_async()
     return app.return_code or 0
+
+
+@contextmanager
+def _ended_by_signals(leave: Callable[..., object]) -> Iterator[None]:
+    """A polite kill or a closed terminal ends the screen as `q` does, so that the terminal is put back in order."""
+    loop = asyncio.get_running_loop()
+    numbers = (signal.SIGTERM, signal.SIGHUP)
+    for number in numbers:
+        loop.add_signal_handler(number, partial(leave, return_code=128 + number))
+    try:
+        yield
+    finally:
+        for number in numbers:
+            loop.remove_signal_handler(number)
 
 
 def _can_write_utf8() -> bool:
     return (sys.stderr.encoding or "").lower().replace("-", "") == "utf8"
 
 
-async def print_lines(feed: Feed, *, interval_s: float, write: Callable[[str], object]) -> None:
+async def print_lines(feed: Feed, *, interval_s: float, write: Callable[[str], object], is_ascii: bool = False) -> None:
     """Print a set of lines every interval, and a last one when the feed has ended."""
     running = asyncio.ensure_future(feed.run())
+    printed = ""
     try:
         while not running.done():
             await asyncio.wait({running}, timeout=interval_s)
-            write("\n".join((*plain_lines(feed.snapshot()), "")))
-            sys.stdout.flush()
+            text = "\n".join((*plain_lines(feed.snapshot(), is_ascii=is_ascii), ""))
+            if text != printed or not running.done():
+                write(text)
+                sys.stdout.flush()
+            printed = text
         running.result()
     finally:
         running.cancel()

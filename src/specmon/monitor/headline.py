@@ -101,6 +101,8 @@ def _no_pair(
     sentence = f"{side} {present.level.decode_tok_s:.1f} tok/s at {present.level.running} running"
     if trust.state in (Trust.MATCHES, Trust.RECOVERED):
         return Headline(Severity.OK, "BASELINE MATCHES", _pair_of(trust), f"no {other} server to compare with")
+    if trust.state is Trust.DRIFTING:
+        return Headline(Severity.WARNING, "BASELINE DRIFTS", _pair_of(trust), f"no {other} server to compare with")
     return Headline(Severity.INFO, "ONE SERVER", sentence, f"no {other} server to compare with")
 
 

@@ -228,7 +228,7 @@ class Life:
 
     @property
     def speculation(self) -> str:
-        """active, inactive, off or unknown (DESIGN section 10)."""
+        """active, inactive, off or unknown (`inactive`: it runs and gains nothing)."""
         if not self.statistics.is_speculative:
             return "off" if self.role is Role.BASELINE else "unknown"
         figures = self.figures()

@@ -16,7 +16,7 @@ Restarted = Callable[[Life, Life, float | None], None]
 
 
 class Lives:
-    """The lives of one server, oldest first. The rules are those of DESIGN section 10, "runs"."""
+    """The lives of one server, oldest first."""
 
     def __init__(self, on_restart: Restarted, on_withdrawn: Callable[[], None]) -> None:
         self.all: list[Life] = []

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter, deque
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from specmon.analysis.comparison import Comparison
 from specmon.analysis.drift import Change, Drift
 from specmon.monitor.headline import headline_of
 from specmon.monitor.life import Life
+from specmon.monitor.notices import notices_of
 from specmon.monitor.server import ServerMonitor
 from specmon.monitor.serverview import freshness, view_of
 from specmon.monitor.snapshot import (
@@ -17,6 +18,9 @@ from specmon.monitor.snapshot import (
     ComparisonView,
     Difference,
     EventLine,
+    LevelVerdict,
+    Link,
+    LinkState,
     LogLine,
     Mark,
     MarkKind,
@@ -34,6 +38,20 @@ if TYPE_CHECKING:
     from specmon.monitor.session import Session
 
 _HELD_EVENTS = 200
+_LASTING = frozenset(
+    {
+        "blob_data",
+        "clock_backwards",
+        "cut_columns",
+        "kv_full",
+        "no_date",
+        "not_a_server_log",
+        "ranks_missing",
+        "role_conflict",
+        "speculation_inactive",
+        "stats_missing",
+    }
+)
 _TOLD = {
     Drift.DIVERGED: (Severity.ALERT, "baseline {deviation} against reference {name}"),
     Drift.DRIFTING: (Severity.WARNING, "baseline drifts: {deviation} against reference {name}"),
@@ -149,23 +167,27 @@ class Pictures:
         return view
 
     def _note(self, view: ServerView | None, now: float) -> None:
-        """A notice is an event at the moment when it first holds. Its figures grow; it is told once."""
+        """A notice that lasts is an event at the moment when it first holds."""
         if view is None:
             return
         told = self._noticed.setdefault(view.key, set())
-        for notice in view.notices:
-            sort = re.sub(r"[\d,.]+", "#", notice)
-            if sort not in told and notice != view.link.detail:  # a refusal is an event already
-                told.add(sort)
+        server = self._session.server(view.key)
+        for notice in notices_of(server, is_finished=self._session.is_finished):
+            # Others come and go with the first samples of a life, or are events already (restart, refused).
+            if notice.kind in _LASTING and notice.kind not in told:
+                told.add(notice.kind)
                 at = view.last_sample_at if view.last_sample_at is not None else now
-                self._notices.append(EventLine(at, Severity.WARNING, view.key, notice))
+                self._notices.append(EventLine(at, Severity.WARNING, view.key, notice.text))
 
     def _aged(self, view: ServerView | None, now: float) -> ServerView | None:
         if view is None:
             return None
         server = self._session.server(view.key)
         age_s, is_stale = freshness(server, now)
-        return replace(view, age_s=age_s, is_stale=is_stale, link=server.link)
+        link = server.link
+        if self._session.mode == "replay" and link.state is not LinkState.ENDED:
+            link = Link(LinkState.REPLAY)  # nothing connects: a log that has not begun is one that begins later
+        return replace(view, age_s=age_s, is_stale=is_stale, link=link)
 
     def _differing(self, baseline: ServerMonitor | None, speculative: ServerMonitor | None) -> tuple[Difference, ...]:
         if baseline is None or speculative is None or baseline.life is None or speculative.life is None:
@@ -213,13 +235,22 @@ def _changes(before: Life, life: Life) -> str:
     """ ": 2 flags and 1 variable differ"; nothing when no conditions are known."""
     if before.conditions.is_empty or life.conditions.is_empty:
         return ""
+    unseen = _unseen(before, life)
     counts = Counter(
         difference.kind for difference in compare(before.conditions, life.conditions) if difference.weight != "noise"
     )
     if not counts:
-        return ", nothing that matters differs"
+        return f"; no flag differs{unseen}" if unseen else ", nothing that matters differs"
     words = [f"{count} {_PLURALS.get(kind, (kind, kind))[count > 1]}" for kind, count in counts.items()]
-    return f": {' and '.join(words)} {'differ' if sum(counts.values()) > 1 else 'differs'}"
+    return f": {' and '.join(words)} {'differ' if sum(counts.values()) > 1 else 'differs'}{unseen}"
+
+
+def _unseen(before: Life, life: Life) -> str:
+    """Which environment nobody read: a lost variable would be in it."""
+    missing = [word for word, each in (("earlier", before), ("present", life)) if each.conditions.env is None]
+    if not missing:
+        return ""
+    return f", the {' and the '.join(missing)} environment {'is' if len(missing) == 1 else 'are'} not known"
 
 
 def comparison_view(judged: Judged) -> ComparisonView:
@@ -248,4 +279,18 @@ def comparison_view(judged: Judged) -> ComparisonView:
         speculative_clean=found.speculative.clean if found.speculative is not None else 0,
         same_load=judged.same_load,
         against_reference=against,
+        levels=tuple(_level_verdict(level) for level in judged.levels),
+    )
+
+
+def _level_verdict(found: Comparison) -> LevelVerdict:
+    assert found.baseline is not None
+    assert found.speculative is not None
+    return LevelVerdict(
+        running=found.baseline.running,
+        verdict=Verdict(found.verdict) if found.speedup is not None else None,
+        speedup=found.speedup,
+        delivered_speedup=found.delivered_speedup,
+        baseline_clean=found.baseline.clean,
+        speculative_clean=found.speculative.clean,
     )

@@ -50,7 +50,7 @@ class LinkState(StrEnum):
 
 
 class Verdict(StrEnum):
-    """The word of a comparison (DESIGN section 5)."""
+    """The word of a comparison."""
 
     FASTER = "faster"
     SLOWER = "slower"
@@ -120,7 +120,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class LevelFigures:
-    """The level that a server's big number stands for, estimated from its clean samples (DESIGN section 5)."""
+    """The level that a server's big number stands for, estimated from its clean samples."""
 
     running: int
     samples: int

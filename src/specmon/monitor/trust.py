@@ -89,7 +89,7 @@ class TrustWatch:
             return nothing_seen(reference)
         watch = watched.watch
         state = _STATES[watch.state]
-        measured = self._measured(watched, level)
+        measured = self._measured(watched, recorded, level)
         deviation = measured / recorded.tok_s - 1 if measured is not None else None
         is_off = state in (Trust.DIVERGED, Trust.DRIFTING)
         return TrustView(
@@ -150,15 +150,16 @@ class TrustWatch:
             watched.watch.add(at, cycle_ms)
             watched.consumed = index
 
-    def _measured(self, watched: _Watched, level: LevelFigures | None) -> float | None:
-        """The present speed: the level's estimate, or the recent samples' when they say something else."""
+    def _measured(self, watched: _Watched, recorded: ReferenceLevel, level: LevelFigures | None) -> float | None:
+        """The present speed: the level's estimate, or the recent samples' where the state rests on those."""
         overall = level.decode_tok_s if level is not None and level.running == watched.running else None
         recent_ms = watched.watch.recent_cycle_ms
         if recent_ms is None or overall is None or level is None or level.cycle_ms is None:
             return overall
-        recent = overall * level.cycle_ms / recent_ms
-        has_changed = abs(recent / overall - 1) > self.reference.tolerance
-        return recent if has_changed else overall
+        is_beyond = abs(overall / recorded.tok_s - 1) > self.reference.tolerance
+        if is_beyond == (watched.watch.state is Drift.DIVERGED):
+            return overall
+        return overall * level.cycle_ms / recent_ms
 
 
 def nothing_seen(reference: Reference) -> TrustView:

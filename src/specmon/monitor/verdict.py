@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from specmon.analysis.comparability import fatal_differences, is_same_load, qualifications
+from specmon.analysis.comparability import fatal_differences, graph_mismatch, is_same_load, qualifications
 from specmon.analysis.comparison import (
+    EQUAL_BAND,
     SAMPLES_NEEDED,
     AgainstLevel,
     Comparison,
@@ -13,7 +14,7 @@ from specmon.analysis.comparison import (
     compare_levels,
     compare_with_number,
 )
-from specmon.analysis.figures import RunFigures
+from specmon.analysis.figures import LevelFigures, RunFigures
 from specmon.monitor.life import Life
 from specmon.references.model import Reference
 
@@ -28,6 +29,7 @@ class Judged:
     same_load: bool | None = None
     against: AgainstLevel | None = None
     against_sentence: str = ""
+    levels: tuple[Comparison, ...] = ()  # at every level that both servers ran, lowest first
 
 
 def judge(
@@ -47,8 +49,20 @@ def judge(
         comparison = Comparison("not comparable" if fatal else "cannot tell")
         reasons = fatal or (_why_no_level(*figures, running),)
         return Judged(comparison, f"{comparison.verdict}: {'; '.join(reasons)}", reasons)
+    fatal = (*fatal, *graph_mismatch(*pair))
     comparison = compare_levels(*pair, is_comparable=not fatal)
-    reasons = (*fatal, *qualifications(flags[0], flags[1], *pair), *_beside(baseline, speculative))
+    levels = tuple(
+        compare_levels(level, other, is_comparable=not fatal)
+        for level in figures[0].levels
+        if (other := figures[1].level_at(level.running)) is not None
+    )
+    elsewhere = _elsewhere(comparison, levels)
+    reasons = (
+        *fatal,
+        *((elsewhere,) if elsewhere else ()),
+        *qualifications(flags[0], flags[1], *pair),
+        *_beside(baseline, speculative),
+    )
     against = sentence = None
     if reference is not None and (recorded := reference.level_at(pair[0].running)) is not None:
         against = compare_with_number(pair[1], recorded.tok_s, recorded.step_ms, recorded.tok_s_ci95)
@@ -59,12 +73,40 @@ def judge(
             )
     return Judged(
         comparison,
-        sentence_of(comparison, fatal),
+        sentence_of(comparison, fatal) + (f"; {elsewhere}" if elsewhere and not fatal else ""),
         reasons,
         is_same_load(*pair),
         against,
         sentence or "",
+        levels,
     )
+
+
+def _elsewhere(here: Comparison, levels: tuple[Comparison, ...]) -> str:
+    """The best known other level, when it tells another story than the one that is compared."""
+    told = [level for level in levels if level.baseline is not here.baseline and _contradicts(here, level)]
+    level = max(told, key=lambda level: min(side.samples for side in _sides(level)), default=None)
+    if level is None or level.baseline is None:
+        return ""
+    figures = []
+    if level.speedup is not None:
+        figures.append(f"decodes {level.speedup:.2f}×")
+    if level.delivered_speedup is not None:
+        figures.append(f"delivers {level.delivered_speedup:.2f}×")
+    fewest = min(side.clean for side in _sides(level))
+    few = "" if fewest >= SAMPLES_NEEDED else f" ({fewest} clean samples on one side)"
+    return f"at {level.baseline.running} running it {' and '.join(figures)}{few}"
+
+
+def _contradicts(here: Comparison, there: Comparison) -> bool:
+    if here.speedup is None or min((side.samples for side in _sides(there)), default=0) < SAMPLES_NEEDED:
+        return False
+    others = [factor for factor in (there.speedup, there.delivered_speedup) if factor is not None]
+    return any((factor > 1) != (here.speedup > 1) and not EQUAL_BAND[0] <= factor <= EQUAL_BAND[1] for factor in others)
+
+
+def _sides(comparison: Comparison) -> tuple[LevelFigures, ...]:
+    return tuple(side for side in (comparison.baseline, comparison.speculative) if side is not None)
 
 
 def _beside(baseline: Life, speculative: Life) -> tuple[str, ...]:

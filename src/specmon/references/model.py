@@ -13,7 +13,7 @@ SCHEMA = 1
 DEFAULT_TOLERANCE = 0.05  # of the cycle time
 HAND_WRITTEN_SIGMA = 0.02  # assumed spread of ln(C) when somebody wrote a number down without one
 
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Positive = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
 Interval = tuple[Positive, Positive]
 
 
@@ -22,9 +22,9 @@ class ReferenceLevel(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    running: Annotated[int, Field(ge=1)]  # B
+    running: Annotated[int, Field(strict=True, ge=1)]  # B
     tok_s: Positive  # decode throughput, all ranks together
-    n: Annotated[int, Field(ge=1)] | None = None  # clean samples it rests on
+    n: Annotated[int, Field(strict=True, ge=1)] | None = None  # clean samples it rests on
     tok_s_ci95: Interval | None = None
     cycle_ms: Positive | None = None
     sigma: Positive | None = None  # spread of ln(C) between samples

@@ -23,7 +23,7 @@ def parse_short(text: str) -> Reference:
     tok_s, running = float(match["tok_s"]), int(match["running"] or 1)
     if tok_s <= 0 or running < 1:
         raise ConfigError(f"reference {text!r}: both numbers must be above 0, as in 88.8@1.")
-    return Reference(name=f"{tok_s:g}@{running}", levels=(ReferenceLevel(running=running, tok_s=tok_s),))
+    return Reference(name="by hand", levels=(ReferenceLevel(running=running, tok_s=tok_s),))
 
 
 def find(name: str, folders: tuple[Path, ...]) -> Path:

@@ -12,7 +12,11 @@ _BARS = "▁▂▃▄▅▆▇█"
 _SPARK_CELLS = 8
 
 
-def plain_lines(snapshot: Snapshot) -> list[str]:
+_ASCII = str.maketrans({"✓": "OK", "✗": "FAIL", "!": "WARN", "×": "x", "–": "-", "−": "-", "±": "+-", "…": "..."})
+_ASCII_BARS = str.maketrans(_BARS, "_.-:=+*#")
+
+
+def plain_lines(snapshot: Snapshot, *, is_ascii: bool = False) -> list[str]:
     """The verdict, then a line a server. Colour is never needed to read them."""
     lines = [_verdict(snapshot)]
     top = max((point.tok_s for view in _sides(snapshot) for point in _newest(view)), default=0.0)
@@ -21,7 +25,8 @@ def plain_lines(snapshot: Snapshot) -> list[str]:
     if snapshot.speculative is not None:
         lines.append(_server("spec", snapshot.speculative, top, _speculative(snapshot)))
     lines += [_server(view.name, view, top, "") for view in snapshot.others]
-    return [visible(line) for line in lines]
+    shown = [visible(line) for line in lines]
+    return [line.translate(_ASCII_BARS).translate(_ASCII) for line in shown] if is_ascii else shown
 
 
 def _verdict(snapshot: Snapshot) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
@@ -12,13 +14,14 @@ from specmon.monitor.life import Life
 from specmon.monitor.notices import notices_of
 from specmon.monitor.server import ServerMonitor
 from specmon.monitor.session import Session
-from specmon.monitor.snapshot import Role, Trust
+from specmon.monitor.snapshot import Role, RunState, Trust
 from specmon.monitor.verdict import Judged
 from specmon.references.diff import compare
 from specmon.reports.times import stamp
 from specmon.visible import visible
 
 _LEVELS_SHOWN = 8
+_TOO_MANY = 5000  # clean samples a side: an hour and more of decoding for a difference nobody would notice
 
 
 def to_text(session: Session, console: Console) -> None:
@@ -55,6 +58,8 @@ def _opening(session: Session, judged: Judged | None) -> str:
     if not session.servers:
         return "No server was given."
     known = [server for server in session.servers if server.life is not None and server.engine is not None]
+    if all(server.unreadable is not None for server in session.servers):
+        return "No data: nothing of what was given could be read."
     if not known:
         return "No data: none of this is the log of an LLM server."
     life = known[0].life
@@ -63,6 +68,8 @@ def _opening(session: Session, judged: Judged | None) -> str:
     level = figures.main_level
     if level is None:
         return f"No data: no decode line in the log ({life.state.value})."
+    if level.decode_tok_s is None and figures.clean:
+        return f"No speed: {figures.clean} of {figures.samples} samples are steady, but some lack an accept length."
     if level.decode_tok_s is None:
         return f"No speed: none of {figures.samples} samples shows steady decoding."
     return (
@@ -77,6 +84,10 @@ def _sentence_case(text: str) -> str:
 
 def _print_comparison(session: Session, judged: Judged | None, console: Console) -> None:
     lines = []
+    for server in session.servers:
+        lines += [
+            f"! {notice.text}" for notice in notices_of(server, is_finished=True) if notice.kind == "role_conflict"
+        ]
     trust = session.trust_view(session.pair()[0], is_exact=True)
     if session.reference is not None and trust.state is not Trust.DIVERGED:
         lines.append(f"baseline: {trust.state.value}, {trust.sentence}")
@@ -84,6 +95,8 @@ def _print_comparison(session: Session, judged: Judged | None, console: Console)
         lines.append(judged.sentence)
     if judged is not None:
         found = judged.comparison
+        if found.verdict == "not comparable":
+            found = replace(found, accept_len=None, delivered_speedup=None)  # figures that would mean nothing
         if found.accept_len is not None and found.break_even_accept_len is not None and found.headroom is not None:
             lines.append(
                 f"accept length {found.accept_len:.2f}, break-even {found.break_even_accept_len:.2f}, "
@@ -91,7 +104,7 @@ def _print_comparison(session: Session, judged: Judged | None, console: Console)
             )
         if found.delivered_speedup is not None:
             lines.append(f"delivered speed-up {found.delivered_speedup:.2f}× (prefill stalls included)")
-        if judged.against_sentence:
+        if judged.against_sentence and found.verdict != "not comparable":
             lines.append(judged.against_sentence)
         lines += [f"note: {reason}" for reason in judged.reasons]
     for cause in trust.causes[:8]:
@@ -110,6 +123,8 @@ def _print_server(session: Session, server: ServerMonitor, name: str, console: C
     if server.life is not None and server.engine is not None:
         _print_life(server, server.life, console)
     for notice in notices_of(server, is_finished=session.is_finished):
+        if notice.kind == "role_conflict":
+            continue  # said at the top
         _say(console, f"  ! {notice.text}")
 
 
@@ -179,17 +194,27 @@ def _next_steps(session: Session, judged: Judged | None) -> list[str]:
     steps = []
     baseline, speculative = session.pair()
     trust = session.trust_view(baseline, is_exact=True)
-    if trust.state is Trust.DIVERGED:
-        steps.append("Restore the conditions of the reference, or record this baseline as a new one, before you tune.")
+    if trust.state is Trust.DIVERGED and (trust.deviation or 0) > 0:
+        steps.append("The baseline is faster than its reference: write down the new speed before you compare with it.")
+    elif trust.state is Trust.DIVERGED:
+        steps.append(
+            "Restore the conditions of the reference, or write this baseline down as a new one, before you tune."
+        )
     elif session.reference is None and baseline is not None and baseline.life is not None:
-        level = baseline.life.figures().main_level
+        level = judged.comparison.baseline if judged is not None else baseline.life.figures().main_level
         if level is not None and level.decode_tok_s is not None:
             steps.append(
                 "Check that this baseline is the one you think it is: "
                 f"give the number you expect, as --reference-tok-s X@{level.running}."
             )
-    if judged is not None and judged.comparison.verdict == "cannot tell":
-        steps.append("Measure longer at a fixed number of clients, the same on both servers.")
+    if any(server.life is not None and server.life.state is RunState.CRASHED for server in session.servers):
+        steps.append("Read the end of the crashed server's log, mend the fault and start it again.")
+    elif judged is not None and judged.comparison.verdict == "cannot tell":
+        needed = judged.comparison.decided_by
+        if needed is not None and needed > _TOO_MANY:
+            steps.append("At this spread the difference is too small to matter: treat the two as equally fast.")
+        else:
+            steps.append("Measure longer at a fixed number of clients, the same on both servers.")
     elif len(session.servers) == 1 and session.servers[0].role is not Role.UNKNOWN:
         other = "speculative" if session.servers[0].role is Role.BASELINE else "baseline"
         steps.append(f"Give the log of a {other} server as well to see which is faster.")
