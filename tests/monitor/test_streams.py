@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 
 import pytest
 
@@ -137,7 +138,8 @@ def test_times_without_a_date_are_null_and_still_tell_windows() -> None:
     ticks = "".join(
         f"(APIServer pid=7) INFO {'12-31 23:59' if tick < 3 else '01-01 00:00'}:{(30 + 10 * tick) % 60:02} "
         f"[loggers.py:271] Engine 000: Avg prompt throughput: 0.0 tokens/s, "
-        f"Avg generation throughput: {50 + tick / 10} tokens/s, Running: 1 reqs, Waiting: 0 reqs, GPU KV cache usage: 35.1%, Prefix cache hit rate: 0.0%\n"
+        f"Avg generation throughput: {50 + tick / 10} tokens/s, Running: 1 reqs, Waiting: 0 reqs, "
+        "GPU KV cache usage: 35.1%, Prefix cache hit rate: 0.0%\n"
         for tick in range(8)
     )
     session = session_of(ticks)
@@ -177,3 +179,29 @@ def test_systemd_tells_the_end_of_a_life_and_begins_the_next(status: str, state:
 def test_service_that_compose_saw_ending_has_crashed() -> None:
     session = session_of(BOTH + "spec-1 exited with code 137\nbase-1 exited with code 0\n")
     assert [server.life.state.value for server in session.servers if server.life] == ["exited", "crashed"]
+
+
+def test_names_out_of_foreign_objects_cannot_steer_a_terminal() -> None:
+    text = "".join(
+        json.dumps(
+            {
+                "MESSAGE": line,
+                "_PID": str(number),
+                "_SYSTEMD_UNIT": f"a\x1b[2J{number}.service",
+                "__REALTIME_TIMESTAMP": "999999999999999999",
+            }
+        )
+        + "\n"
+        for line in BASE.splitlines()
+        for number in (1, 2)
+    )
+    session = session_of(text)
+    session.finish()
+    assert [server.name for server in document_of(session).servers] == ["a?[2J1", "a?[2J2"]
+
+
+def test_thousands_of_labels_are_no_streams_of_their_own() -> None:
+    text = "".join(f"word{number} | nothing\n" for number in range(5000))
+    session = session_of(BASE + text)
+    (server,) = session.servers
+    assert (server.lines, server.samples) == (5016, 14)
