@@ -362,6 +362,16 @@ class FormatsClash(LogEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class DialectFailed(LogEvent):
+    """The code of a third party's dialect failed: from here on this stream is not read."""
+
+    kind: ClassVar[str] = "dialect_failed"
+
+    engine: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Answers:
     """Generation requests that the access log of a block says were answered with success."""
 

@@ -54,6 +54,10 @@ class Contest:
         """All dialects; the first one reads what is nobody's."""
         return (*self._detector.dialects, *self._customs)
 
+    def readers_of(self, line: bytes) -> list[str]:
+        """The engines whose statistics a line would be."""
+        return [reader.engine for _, readers in self._found(b"\n" + line + b"\n") for reader in readers]
+
     def take_clashes(self, offset: int) -> list[LogEvent]:
         """What several formats can read, each two of them once, as events at an offset."""
         clashes, self._clashes = self._clashes, []

@@ -70,6 +70,10 @@ class LogReader:
         """Bytes are missing, or another file follows: what comes next does not go on with a split line."""
         self._parts.clear()
 
+    def carriers_of(self, raw: bytes) -> tuple[str, ...]:
+        """What carries a line, from the outside to the inside."""
+        return self._unwrapper.layers(raw)
+
     def finish(self) -> list[Portion]:
         """The source has ended: what was held back is read now, by the first dialect if nobody else claims it."""
         touched: Touched = {}

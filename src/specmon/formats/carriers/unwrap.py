@@ -35,6 +35,7 @@ _STARTS = (
     ("objects", objects.START),
     ("markdown", markdown.START),
 )
+_WORDS = {"bracket": "python logging", "pylogging": "python logging", "stamped": "stamps", "objects": "json"}
 _WHICH = re.compile(rb"|".join(rb"(?P<%b>%b)" % (name.encode(), start) for name, start in _STARTS))
 # The usual line of SGLang costs a look at its first three bytes and at those behind its stamp, no more.
 _CARRIED = (
@@ -69,6 +70,17 @@ class Unwrapper:
             "objects": objects.Objects().unwrap,
             "markdown": markdown.unwrap,
         }
+
+    def layers(self, text: bytes) -> tuple[str, ...]:
+        """The names of all that `open` takes off, from the outside to the inside."""
+        line = Envelope(_ESCAPES.sub(b"", text))
+        names: list[str] = []
+        while len(names) < _MOST_LAYERS and not any(claims(line.text) for claims in self._claims):
+            if (found := _WHICH.match(line.text)) is None or not self._open[found.lastgroup or ""](line):
+                break
+            names.append(_WORDS.get(found.lastgroup or "", found.lastgroup or ""))
+            line.text = _ESCAPES.sub(b"", line.text)
+        return tuple(names)
 
     def open(self, text: bytes) -> Envelope:
         """The line that `text`, without its line feed, carries."""
