@@ -88,6 +88,17 @@ def _reference(function: _Function) -> _Function:
     return function
 
 
+def _formats(function: _Function) -> _Function:
+    return click.option(
+        "--format-file",
+        "format_files",
+        metavar="FILE",
+        multiple=True,
+        type=click.Path(path_type=Path),
+        help="A custom format (TOML) to read the logs with, besides those in your configuration folder.",
+    )(function)
+
+
 def _screen(function: _Function) -> _Function:
     for option in (
         click.option("--ascii", "is_ascii", is_flag=True, help="Draw with ASCII characters only."),
@@ -159,6 +170,7 @@ def cli() -> None:
 @click.option("-F", "--ssh-config", type=click.Path(path_type=Path), help="Instead of ~/.ssh/config.")
 @click.option("--known-hosts", type=click.Path(path_type=Path), help="Instead of ~/.ssh/known_hosts.")
 @click.option("--from-start", is_flag=True, help="Read each log from its beginning, not only its last megabytes.")
+@_formats
 @_screen
 def connect(**options: Any) -> int:
     """Follow the logs of servers over SSH.
@@ -176,6 +188,7 @@ def connect(**options: Any) -> int:
 @_sides
 @_reference
 @_speed("1")
+@_formats
 @_screen
 def replay(**options: Any) -> int:
     """Play captured logs by their own clock, on the same screen.
@@ -212,11 +225,67 @@ def demo(**options: Any) -> int:
     show_default=True,
     help="How to print the result.",
 )
+@_formats
 def summary(**options: Any) -> int:
     """Read logs to their ends and print the result.
 
     A SOURCE is a log file, a capture directory, HOST:PATH or - for stdin.
     """
     from specmon.commands.summary import summary as run
+
+    return run(**options)
+
+
+@cli.group()
+def formats() -> None:
+    """What logs can be read: built-in dialects, those of installed packages, and your own formats.
+
+    Your own are TOML files in the `formats` folder of your specmon configuration, or named with --format-file.
+    """
+
+
+@formats.command("list", epilog="Example: specmon formats list --format-file mytool.toml")
+@_formats
+def formats_list(**options: Any) -> int:
+    """List all dialects, where each is from, and how many of its samples are right."""
+    from specmon.commands.formats import list_formats as run
+
+    return run(**options)
+
+
+@formats.command("fields", epilog="Example: specmon formats fields | grep _ms")
+def formats_fields() -> int:
+    """List the kinds of lines and the fields that a custom format can give, with their units."""
+    from specmon.commands.formats import list_fields as run
+
+    return run()
+
+
+@formats.command("test", epilog="Example: specmon formats test ~/.config/specmon/formats/mytool.toml")
+@click.argument("file", type=click.Path(path_type=Path))
+def formats_test(**options: Any) -> int:
+    """Run the samples of a custom format and print what each line gives.
+
+    The status is 1 when a sample gives something else than the file says, 2 when the file itself is wrong.
+    """
+    from specmon.commands.formats import test_format as run
+
+    return run(**options)
+
+
+@formats.command("explain", epilog="Example: specmon formats explain --limit 5 server.log")
+@click.argument("log")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=0),
+    default=3,
+    show_default=True,
+    help="How many lines of each kind are shown; 0 shows every line.",
+)
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@_formats
+def formats_explain(**options: Any) -> int:
+    """Show line by line what is made of a LOG: carrier, dialect, kind and fields, and count what is not recognised."""
+    from specmon.commands.explain import explain as run
 
     return run(**options)

@@ -72,6 +72,7 @@ class Habits:
     covers: Covers = Covers.WINDOW
     tells_acceptance: bool = True  # False: a line without an accept length proves no baseline
     tells_prefill: bool = True  # False: that there is no prefill line means nothing
+    cycles_per_sample: int | None = None  # decode passes of a line, where it is not for the launch to say
 
 
 @dataclass(slots=True)
@@ -334,6 +335,39 @@ class StatisticsOff(LogEvent):
 
     kind: ClassVar[str] = "statistics_off"
 
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PhasesTimed(LogEvent):
+    """Where the time of some cycles went, as an instrumented server printed it. Means per cycle."""
+
+    kind: ClassVar[str] = "phases"
+
+    source: str = "custom"  # or "probe": the line of specmon's own probe
+    cycles: float = 1.0
+    running: int | None = None
+    cycle_ms: float = MISSING  # wall time
+    ms: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))  # draft, verify, draft_extend, decode
+
+
+@dataclass(frozen=True, slots=True)
+class FormatsClash(LogEvent):
+    """A statistics line that several formats can read; told once for each two of them."""
+
+    kind: ClassVar[str] = "formats_clash"
+
+    reads: str = ""  # the engine whose format reads it
+    other: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DialectFailed(LogEvent):
+    """The code of a third party's dialect failed: from here on this stream is not read."""
+
+    kind: ClassVar[str] = "dialect_failed"
+
+    engine: str = ""
     detail: str = ""
 
 

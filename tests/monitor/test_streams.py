@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 
 import pytest
 
@@ -178,3 +179,29 @@ def test_systemd_tells_the_end_of_a_life_and_begins_the_next(status: str, state:
 def test_service_that_compose_saw_ending_has_crashed() -> None:
     session = session_of(BOTH + "spec-1 exited with code 137\nbase-1 exited with code 0\n")
     assert [server.life.state.value for server in session.servers if server.life] == ["exited", "crashed"]
+
+
+def test_names_out_of_foreign_objects_cannot_steer_a_terminal() -> None:
+    text = "".join(
+        json.dumps(
+            {
+                "MESSAGE": line,
+                "_PID": str(number),
+                "_SYSTEMD_UNIT": f"a\x1b[2J{number}.service",
+                "__REALTIME_TIMESTAMP": "999999999999999999",
+            }
+        )
+        + "\n"
+        for line in BASE.splitlines()
+        for number in (1, 2)
+    )
+    session = session_of(text)
+    session.finish()
+    assert [server.name for server in document_of(session).servers] == ["a?[2J1", "a?[2J2"]
+
+
+def test_thousands_of_labels_are_no_streams_of_their_own() -> None:
+    text = "".join(f"word{number} | nothing\n" for number in range(5000))
+    session = session_of(BASE + text)
+    (server,) = session.servers
+    assert (server.lines, server.samples) == (5016, 14)

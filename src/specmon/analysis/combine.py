@@ -16,7 +16,7 @@ def combine_levels(running: int, parts: Sequence[tuple[str, RankLevel | None]], 
     levels = [level for _, level in parts if level is not None]
     lacking = tuple(tag for tag, level in parts if level is None or not len(level.clean))
     clean = sum(len(level.clean) for level in levels)
-    is_whole = not lacking
+    is_whole = bool(levels) and not lacking  # a level that only repeating ranks have is nobody's
     cycles = _numbers(value for level in levels for value in level.clean.cycle_ms)
     context = _numbers(value for level in levels for value in level.clean.context_tokens if clean)
     queue = _numbers(value for level in levels for value in level.clean.queue if clean)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from specmon.commands.dialects import reader_of
 from specmon.commands.places import Hosts, open_source
 from specmon.commands.reference import chosen_reference
 from specmon.commands.show import show
@@ -32,6 +33,7 @@ def connect(
     speculative: Sequence[str],
     reference: str | None,
     reference_tok_s: str | None,
+    format_files: Sequence[Path],
     port: int | None,
     identities: Sequence[Path],
     jump: str | None,
@@ -44,7 +46,7 @@ def connect(
     is_ascii: bool,
 ) -> int:
     """Follow servers until the user quits; 2 when none of them can ever be followed."""
-    session = Session(reference=chosen_reference(reference, reference_tok_s))
+    session = Session(reference=chosen_reference(reference, reference_tok_s), reader=reader_of(format_files))
     addresses = [parse_host(host) for host in hosts]
     given = [
         *((Role.BASELINE, parse_source(text, first_host=addresses[0])) for text in baseline),

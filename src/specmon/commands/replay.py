@@ -5,17 +5,19 @@ from __future__ import annotations
 import asyncio
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
 from specmon.captures.reader import Capture, is_capture, open_capture
+from specmon.commands.dialects import reader_of
 from specmon.commands.places import Hosts, expanded, is_packed, local_folder, open_source, readable_file
 from specmon.commands.reference import chosen_reference
 from specmon.commands.show import has_screen, show
 from specmon.errors import ConfigError
 from specmon.feeds.replay import ReplayFeed, ReplayLog
 from specmon.feeds.timeline import timeline_of
+from specmon.formats.reader import LogReader
 from specmon.monitor.session import Session
 from specmon.monitor.snapshot import Role
 from specmon.sources.address import LocalPlace, SourceAddress, parse_source
@@ -46,6 +48,7 @@ def replay(
     speculative: Sequence[str],
     reference: str | None,
     reference_tok_s: str | None,
+    format_files: Sequence[Path],
     speed: float,
     is_plain: bool,
     interval_s: float,
@@ -54,6 +57,7 @@ def replay(
 ) -> int:
     """Play logs until the user quits; as plain lines until they end."""
     chosen = chosen_reference(reference, reference_tok_s)
+    reader = reader_of(format_files)
     given = [
         *((None, parse_source(text)) for text in sources),
         *((Role.BASELINE, parse_source(text)) for text in baseline),
@@ -68,10 +72,10 @@ def replay(
             async with Hosts() as hosts:
                 for role, address in given:
                     for single in expanded(address):
-                        await _join(cast, single, role, hosts, stack)
+                        await _join(cast, single, role, hosts, stack, reader)
 
             def new_session() -> Session:
-                session = Session(reference=chosen, mode="replay")
+                session = Session(reference=chosen, mode="replay", reader=reader)
                 for key, source, declared, label in cast.servers:
                     session.add(key, source, role=declared, label=label)
                 return session
@@ -90,18 +94,25 @@ def replay(
     return asyncio.run(run())
 
 
-async def _join(cast: _Cast, address: SourceAddress, role: Role | None, hosts: Hosts, stack: ExitStack) -> None:
+async def _join(
+    cast: _Cast,
+    address: SourceAddress,
+    role: Role | None,
+    hosts: Hosts,
+    stack: ExitStack,
+    reader: Callable[[], LogReader],
+) -> None:
     if (folder := local_folder(address)) is not None and is_capture(folder):
         capture = open_capture(folder)
         cast.captures.append(capture)
         for log in capture.logs:
-            timeline = timeline_of(log.path, log.arrivals)
+            timeline = timeline_of(log.path, log.arrivals, reader=reader)
             declared = role or (Role(log.server.role) if log.server.role != "unknown" else None)
             source = f"{log.server.host}:{log.server.source}" if log.server.host else log.path.name
             cast.add(ReplayLog(cast.next_key, log.path, timeline, log.lives), source, declared, None)
         return
     path = await _as_file(address, hosts, stack)
-    timeline = timeline_of(path)
+    timeline = timeline_of(path, reader=reader)
     cast.add(ReplayLog(cast.next_key, path, timeline), address.name, role, address.label)
 
 

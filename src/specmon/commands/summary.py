@@ -10,6 +10,7 @@ from typing import Literal
 import click
 
 from specmon.captures.reader import CapturedLog, is_capture, open_capture
+from specmon.commands.dialects import reader_of
 from specmon.commands.places import Hosts, expanded, local_folder, open_source
 from specmon.commands.reference import chosen_reference
 from specmon.errors import ConfigError, SpecmonError
@@ -28,6 +29,7 @@ def summary(
     speculative: Sequence[str],
     reference: str | None,
     reference_tok_s: str | None,
+    format_files: Sequence[Path],
     form: Literal["text", "json"],
 ) -> int:
     """Print what the logs come to; 0, or 2 when one of them could not be read."""
@@ -38,7 +40,7 @@ def summary(
     ]
     if not given:
         raise ConfigError("summary needs a log: name a file, a capture directory, HOST:PATH or - for stdin.")
-    session = Session(reference=chosen_reference(reference, reference_tok_s))
+    session = Session(reference=chosen_reference(reference, reference_tok_s), reader=reader_of(format_files))
     unread = asyncio.run(_read_all(session, given))
     session.finish()
     for reason in unread:

@@ -49,7 +49,7 @@ class Dater:
             is_mended = is_mended or moment != own
             if event is None:
                 columns[number].at[index] = moment
-                if is_replaced and moment == moment:
+                if is_replaced and moment == moment and self._skew_s is None:
                     mended = kind
             elif moment == moment and event.at != moment:
                 events[index] = replace(event, at=moment)
@@ -65,7 +65,7 @@ class Dater:
             clock=Clock.DATED if all(at >= FIRST_DATED_S for at in block.decode.at) else clock,
             clock_resolution_s=block.clock_resolution_s if is_own or mended is None else mended[1],
             # A zone only where the time itself is the carrier's: the engine may live in another one.
-            utc_offset_s=block.utc_offset_s if mended is None or self._skew_s is not None else mended[2],
+            utc_offset_s=block.utc_offset_s if mended is None else mended[2],
         )
 
     def _moment(self, own: float, carried: float, clock: Clock, carried_clock: Clock) -> float:

@@ -13,9 +13,14 @@ from specmon.formats.carriers.envelope import Envelope, Label
 from specmon.formats.carriers.members import Members
 from specmon.formats.carriers.supervisor import unit_of
 from specmon.formats.carriers.unwrap import COLOUR_SCAN, PLAIN_SCAN, Unwrapper
+from specmon.formats.contest import Contest
+from specmon.formats.custom import CustomDialect
 from specmon.formats.detect import Detector
+from specmon.formats.phases import PhaseReader
 from specmon.formats.stream import CarriedLine, Portion, Stream, StreamReader
 
+_MOST_STREAMS = 256
+_LONGEST_NAME = 200
 _LONGEST_JOINED = 1 << 20  # bytes of a line that a runtime has split
 
 Touched = dict[tuple[str, ...], None]  # keys of streams, in the order in which they got lines
@@ -26,7 +31,10 @@ class LogReader:
 
     def __init__(self, dialects: Iterable[Dialect] = ()) -> None:
         self._detector = Detector(dialects)
-        self._unwrapper = Unwrapper()
+        self._customs = [dialect for dialect in self._detector.dialects if isinstance(dialect, CustomDialect)]
+        self._phases = PhaseReader([custom.reader for custom in self._customs])
+        claims = [custom.reader.claims for custom in self._customs]
+        self._unwrapper = Unwrapper(claims)
         self._streams: dict[tuple[str, ...], StreamReader] = {}
         self._members: dict[tuple[str, ...], Members[CarriedLine]] = {}
         self._parts: dict[tuple[Label | None, bytes], bytes] = {}  # beginnings of split lines
@@ -61,6 +69,10 @@ class LogReader:
     def interrupt(self) -> None:
         """Bytes are missing, or another file follows: what comes next does not go on with a split line."""
         self._parts.clear()
+
+    def carriers_of(self, raw: bytes) -> tuple[str, ...]:
+        """What carries a line, from the outside to the inside."""
+        return self._unwrapper.layers(raw)
 
     def finish(self) -> list[Portion]:
         """The source has ended: what was held back is read now, by the first dialect if nobody else claims it."""
@@ -131,13 +143,24 @@ class LogReader:
             stream.append(line)
         touched[stream.stream.key] = None
 
+    def _judge(self) -> Detector | Contest:
+        """Who says whose log a new stream is."""
+        is_contested = any(custom.model.owns_logs for custom in self._customs)
+        return Contest(self._detector, self._customs) if is_contested else self._detector
+
     def _stream_of(self, label: Label) -> StreamReader:
         return self._stream(Stream(label.group, label.names))
 
     def _stream(self, stream: Stream) -> StreamReader:
         found = self._streams.get(stream.key)
         if found is None:
-            found = self._streams[stream.key] = StreamReader(stream, self._detector)
+            if len(self._streams) >= _MOST_STREAMS:
+                return self._plain  # words with a bar behind them, no labels
+            # Names come out of foreign text and will be shown on a terminal.
+            names = tuple(
+                "".join(sign if sign.isprintable() else "?" for sign in name[:_LONGEST_NAME]) for name in stream.names
+            )
+            found = self._streams[stream.key] = StreamReader(Stream(stream.key, names), self._judge(), self._phases)
         return found
 
 

@@ -12,11 +12,14 @@ from specmon.events import Block, LogEvent, PrefillColumns, SampleColumns
 from specmon.formats import Dialect, Parser
 from specmon.formats.carriers.envelope import Envelope
 from specmon.formats.carriers.supervisor import read_supervisor
+from specmon.formats.contest import Contest
 from specmon.formats.dating import Dater
 from specmon.formats.detect import Detector
+from specmon.formats.phases import PhaseReader
 from specmon.formats.places import Places
 
-_HELD_BYTES = 4 << 20  # of a stream whose engine is not known
+_HELD_BYTES = 4 << 20  # of a file whose engine is not known
+_HELD_BYTES_LABELLED = 256 << 10  # of each labelled stream in it: there may be many
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +79,15 @@ class _Held:
 class StreamReader:
     """One stream on its way to its dialect."""
 
-    def __init__(self, stream: Stream, detector: Detector) -> None:
+    def __init__(self, stream: Stream, detector: Detector | Contest, phases: PhaseReader) -> None:
         self.stream = stream
         self._detector = detector
+        self._phases = phases
         self._dialect: Dialect | None = None
         self._parser: Parser | None = None
         self._held: list[_Held] = []
         self._held_bytes = 0
+        self._most_held = _HELD_BYTES_LABELLED if stream.key else _HELD_BYTES
         self._proven_at: int | None = None
         self._places: Places | None = None  # None: the stream's own offsets are those of the file
         self._dater = Dater()
@@ -90,7 +95,7 @@ class StreamReader:
         self._start = 0  # offset in the stream of the first piece
         self._lines = 0  # physical lines since the last portion
         self._hidden = 0
-        self._told: list[LogEvent] = []  # by a supervisor, at offsets in the stream
+        self._told: list[LogEvent] = []  # by others than the dialect, at offsets in the stream
         self._end = 0  # offset in the stream behind the last byte
         self._file_end = 0
 
@@ -169,11 +174,11 @@ class StreamReader:
 
     def _read(self, text: bytes, start: int, file_start: int | None, lines: int | None) -> list[Portion]:
         """Read text that begins at an offset of the stream; `lines` is None when none of it was carried."""
-        whole = b"\n" + text
+        whole, change = b"\n" + text, None
         if self._parser is not None and self._dialect is not None:
             change = self._detector.change(whole, self._dialect.engine)
             if change is None:
-                portion = self._portion(self._parser.feed(text, start), lines)
+                portion = self._portion(self._feed(self._parser, text, start), lines)
                 return [replace(portion, text=text, places=self._places, hidden=self._take_hidden())]
         portions = [self._count(text.count(b"\n") if lines is None else lines, file_start, text)]
         if self._parser is None:
@@ -186,13 +191,15 @@ class StreamReader:
             self._hold(text[:position], start)
             portions += self._open(dialect, self._take_held())
             text, start, whole = text[position:], start + position, whole[position:]
-        while self._dialect is not None and (change := self._detector.change(whole, self._dialect.engine)):
+            change = self._detector.change(whole, dialect.engine)
+        while change is not None:
             position, dialect = change
             portions += self._parse(text[:position], start)
             if self._parser is not None:
                 portions.append(self._portion(self._parser.finish()))
             self._dialect, self._parser = dialect, dialect.open()
             text, start, whole = text[position:], start + position, whole[position:]
+            change = self._detector.change(whole, dialect.engine)
         return portions + self._parse(text, start)
 
     def _open(self, dialect: Dialect, held: list[_Held], *, is_proven: bool = True) -> list[Portion]:
@@ -204,7 +211,14 @@ class StreamReader:
     def _parse(self, text: bytes, start: int) -> list[Portion]:
         if not text or self._parser is None:
             return []
-        return [self._portion(self._parser.feed(text, start))]
+        return [self._portion(self._feed(self._parser, text, start))]
+
+    def _feed(self, parser: Parser, text: bytes, start: int) -> Block:
+        """What the dialect reads; the lines that stand in the log of any engine are told beside it."""
+        self._told += self._phases.read(text, start)
+        if isinstance(self._detector, Contest):
+            self._told += self._detector.take_clashes(start)
+        return parser.feed(text, start)
 
     def _portion(self, block: Block, lines: int | None = 0) -> Portion:
         """What a dialect said, at the offsets of the file. None: the lines are those that the dialect counted."""
@@ -259,13 +273,13 @@ class StreamReader:
             return
         self._held.append(_Held(text, start))
         self._held_bytes += len(text)
-        while len(self._held) > 1 and self._held_bytes - len(self._held[0].text) > _HELD_BYTES:
+        while len(self._held) > 1 and self._held_bytes - len(self._held[0].text) > self._most_held:
             self._held_bytes -= len(self._held.pop(0).text)
 
     def _take_held(self) -> list[_Held]:
         """What is held, as far back as is promised: the same however the stream was cut into blocks."""
         held, self._held, self._held_bytes = self._held, [], 0
-        oldest = held[-1].start + len(held[-1].text) - _HELD_BYTES if held else 0
+        oldest = held[-1].start + len(held[-1].text) - self._most_held if held else 0
         kept = []
         for part in held:
             if part.start < oldest:

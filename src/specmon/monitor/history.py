@@ -15,14 +15,17 @@ from specmon.events import (
     Clock,
     Covers,
     Crashed,
+    DialectFailed,
     Drafted,
     DraftsTimed,
     EnvironmentSet,
     Exited,
     Flushed,
+    FormatsClash,
     LaunchContinued,
     Launched,
     LogEvent,
+    PhasesTimed,
     PrefillColumns,
     ProcessStarted,
     Progressed,
@@ -60,6 +63,8 @@ class History:
         self.events: deque[EventLine] = deque(maxlen=_HELD_EVENTS)
         self.restarts: deque[tuple[float, Life, Life]] = deque(maxlen=_HELD_EVENTS)
         self.answers = 0  # generation requests that the access log says were answered
+        self.clashes: list[tuple[str, str]] = []  # engines: whose format reads a line, and whose could
+        self.dialect_failure: tuple[str, str] | None = None  # whose code failed, and how
         self.last_at: float | None = None  # the newest time on the log's clock
         self._recent: dict[int, tuple[Life, int]] = {}  # samples by position
 
@@ -259,6 +264,12 @@ class History:
                 life.drafts_timed(event)
             case Drafted():
                 self._drafted(event, block.clock)
+            case PhasesTimed():
+                life.phases_timed(event)
+            case DialectFailed():
+                self.dialect_failure = (event.engine, event.detail)
+            case FormatsClash():
+                self.clashes.append((event.reads, event.other))
             case StatisticsOff():
                 life.statistics_off = event.detail
             case WentIdle():

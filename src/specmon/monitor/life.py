@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 
 from specmon.analysis.drafttimes import DraftTimes
 from specmon.analysis.figures import PhaseFigures, RunFigures
+from specmon.analysis.phasetimes import PhaseSource, PhaseTimes
 from specmon.analysis.run import RunStatistics
 from specmon.analysis.steps import StepTimes
-from specmon.events import Crashed, DraftsTimed, Habits, LogEvent
+from specmon.events import Crashed, DraftsTimed, Habits, LogEvent, PhasesTimed
 from specmon.monitor.launch import DEFAULT_LOG_INTERVAL, Launch
 from specmon.monitor.snapshot import Role, RunState
 from specmon.references.fingerprint import Fingerprint
@@ -53,6 +54,7 @@ class Life:
         self.stats_tags: set[str] = set()  # ranks of those lines
         self.statistics_off: str | None = None  # the server's own word for why it prints none
         self.step_times = StepTimes()
+        self.phase_times = PhaseTimes()
         self.draft_steps: int | None = None  # k, as a draft line shows it by its positions
         self.kv_full = 0  # samples with a full cache and requests waiting
         self.continues: Life | None = None  # the life that this one turned out to be a part of
@@ -84,7 +86,7 @@ class Life:
 
     def _apply_launch(self) -> None:
         launch = self.launch or Launch()
-        interval = launch.log_interval or DEFAULT_LOG_INTERVAL
+        interval = launch.log_interval or self.habits.cycles_per_sample or DEFAULT_LOG_INTERVAL
         self.statistics.cadence = replace(self.statistics.cadence, cycles_per_sample=interval)
         if launch.proposes_drafts:
             self.statistics.turn_speculative()
@@ -99,6 +101,8 @@ class Life:
         if habits is not self.habits:
             self.habits = habits
             self.statistics.cadence = replace(self.statistics.cadence, covers=habits.covers)
+            if habits.cycles_per_sample and (self.launch is None or self.launch.log_interval is None):
+                self.statistics.cadence = replace(self.statistics.cadence, cycles_per_sample=habits.cycles_per_sample)
             if not habits.tells_acceptance:
                 self.statistics.is_acceptance_told = False
 
@@ -133,6 +137,13 @@ class Life:
         """A drafter's counters, to be set against the requests that have ended."""
         statistics = self.statistics
         self.draft_times.add(event, requests=statistics.samples, cycles=statistics.cycles)
+
+    def phases_timed(self, event: PhasesTimed) -> None:
+        """An instrumented server says where the time of some cycles went."""
+        if {"draft", "verify"} & event.ms.keys():
+            self.statistics.turn_speculative()
+        source: PhaseSource = "probe" if event.source == "probe" else "custom"
+        self.phase_times.add(source, event.running, event.cycles, event.cycle_ms, event.ms)
 
     def stop_requested(self, event: LogEvent, detail: str) -> bool:
         """A signal asked the server to end; nothing that follows is a crash. False when that is known already."""
@@ -255,10 +266,13 @@ class Life:
         identity = None
         if level is not None and level.accept_len is not None and level.tok_s.median:
             identity = 1000 * level.accept_len * level.running / level.tok_s.median
+        cycles = {at.running: at.cycle_ms for at in self.figures().levels if at.cycle_ms is not None}
+        if (probed := self.phase_times.figures("probe", cycles, identity)) is not None:
+            return probed
         if self.step_times.count:
-            levels = self.figures().levels
-            return self.step_times.figures({at.running: at.cycle_ms for at in levels if at.cycle_ms is not None})
-        return self.draft_times.figures(self.statistics.mean_cycle_ms, identity)
+            return self.step_times.figures(cycles)
+        drafts = self.draft_times.figures(self.statistics.mean_cycle_ms, identity)
+        return drafts or self.phase_times.figures("custom", cycles, identity)
 
     @property
     def conditions(self) -> Fingerprint:

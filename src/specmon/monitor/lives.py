@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from specmon.events import Clock, ProcessStarted
+from specmon.events import FIRST_DATED_S, Clock, ProcessStarted
 from specmon.monitor.life import Life
 from specmon.references.fingerprint import Fingerprint
 
@@ -104,7 +104,8 @@ class Lives:
 
 def _is_new_year(at: float, previous: float, clock: Clock) -> bool:
     """A step of months in stamps without a year."""
-    return clock is not Clock.DATED and at < previous - _YEARLESS_STEP_S
+    is_undated = at < FIRST_DATED_S or clock is not Clock.DATED  # one block may hold stamps of both kinds
+    return is_undated and at < previous - _YEARLESS_STEP_S
 
 
 def _extends(later: Fingerprint, earlier: Fingerprint) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from specmon.errors import ConfigError
+from specmon.faults import dotted, sentence_of
 from specmon.references.model import SCHEMA, Reference, ReferenceLevel
 
 _SHORT = re.compile(r"(?P<tok_s>\d+(?:\.\d+)?)(?:@(?P<running>\d+))?")
@@ -61,9 +62,9 @@ def load(path: Path, *, warn: Callable[[str], None] = lambda _: None) -> Referen
         unknown = [fault["loc"] for fault in error.errors() if fault["type"] == "extra_forbidden"]
         if _is_newer(content) and len(unknown) == error.error_count():
             for keys in unknown:
-                warn(f"reference {path}: {_dotted(keys)} is not known to this version and is left out.")
+                warn(f"reference {path}: {dotted(keys)} is not known to this version and is left out.")
             return Reference.model_validate(_without(content, unknown))
-        raise ConfigError(_sentence(path, text, error)) from error
+        raise ConfigError(sentence_of("reference", str(path), text, error)) from error
 
 
 def _is_newer(content: Mapping[str, object]) -> bool:
@@ -82,34 +83,3 @@ def _without(content: dict[str, object], unknown: list[tuple[int | str, ...]]) -
         if isinstance(place, dict):
             place.pop(keys[-1], None)
     return content
-
-
-def _dotted(keys: tuple[int | str, ...]) -> str:
-    return ".".join(str(key + 1) if isinstance(key, int) else key for key in keys) or "the file"
-
-
-def _sentence(path: Path, text: str, error: ValidationError) -> str:
-    fault = error.errors()[0]
-    keys = fault["loc"]
-    line = _line_of(text, keys)
-    place = f"{path}:{line}" if line else str(path)
-    what = "is not known" if fault["type"] == "extra_forbidden" else fault["msg"].removeprefix("Value error, ").lower()
-    more = error.error_count() - 1
-    rest = f" ({more} more like this)" if more else ""
-    return f"reference {place}: {_dotted(keys)}: {what}{rest}. Correct the file."
-
-
-def _line_of(text: str, keys: tuple[int | str, ...]) -> int | None:
-    """The line of a key, by looking for `key =` behind as many headers of its table as the path says."""
-    names = [key for key in keys if isinstance(key, str)]
-    if not names:
-        return None
-    header = re.compile(rf"\s*\[\[?\s*{re.escape('.'.join(names[:-1]))}\s*\]\]?") if len(names) > 1 else None
-    wanted = next((key for key in keys if isinstance(key, int)), 0) + 1
-    seen = 0
-    for number, line in enumerate(text.splitlines(), start=1):
-        if header is not None and header.match(line):
-            seen += 1
-        if (header is None or seen == wanted) and re.match(rf"\s*[\"']?{re.escape(names[-1])}[\"']?\s*=", line):
-            return number
-    return None

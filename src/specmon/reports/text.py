@@ -197,9 +197,7 @@ def _next_steps(session: Session, judged: Judged | None) -> list[str]:
     if trust.state is Trust.DIVERGED and (trust.deviation or 0) > 0:
         steps.append("The baseline is faster than its reference: write down the new speed before you compare with it.")
     elif trust.state is Trust.DIVERGED:
-        steps.append(
-            "Restore the conditions of the reference, or write this baseline down as a new one, before you tune."
-        )
+        steps.append("Restore the conditions of the reference, or write this baseline down as a new one; then tune.")
     elif session.reference is None and baseline is not None and baseline.life is not None:
         level = judged.comparison.baseline if judged is not None else baseline.life.figures().main_level
         if level is not None and level.decode_tok_s is not None:

@@ -1,4 +1,4 @@
-"""The chart widget: paints what `specmon.ui.plot` drew, and repaints only the rows that changed."""
+"""The chart widget: paints what `specmon.ui.drawing` drew, and repaints only the cells that changed."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
+from specmon.ui.drawing import Picture, Run, draw, framed
 from specmon.ui.look import Look
-from specmon.ui.plot import Picture, Plot, aligned, draw
+from specmon.ui.plot import Plot, Window
 
 _PARTS = (
-    "axis", "label", "line", "area", "reference", "excluded", "note",
+    "axis", "label", "line", "area", "other", "reference", "excluded", "note",
     "mark-restart", "mark-gap", "mark-crash", "mark-drift",
 )  # fmt: skip
 
@@ -28,6 +29,7 @@ class Chart(Widget):
         self._plot: Plot | None = None
         self._picture: Picture = ()
         self._drawn_for = (0, 0)
+        self._drawn_window: Window | None = None
         self._strips: dict[int, Strip] = {}
         self._styles: dict[str, Style] = {}
 
@@ -46,11 +48,15 @@ class Chart(Widget):
         if len(before) != len(self._picture):
             self.refresh()
             return
-        changed = [row for row, (old, new) in enumerate(zip(before, self._picture, strict=True)) if old != new]
-        for row in changed:
-            self._strips.pop(row, None)
+        changed = [
+            Region(span[0], row, span[1] - span[0], 1)
+            for row, (old, new) in enumerate(zip(before, self._picture, strict=True))
+            if old != new and (span := changed_span(old, new)) is not None
+        ]
+        for region in changed:
+            self._strips.pop(region.y, None)
         if changed:
-            self.refresh(*(Region(0, row, self.size.width, 1) for row in changed))
+            self.refresh(*changed)
 
     def _is_drawn(self, plot: Plot | None) -> bool:
         """Whether this very picture stands already; asked every tick, so it compares no points."""
@@ -60,8 +66,9 @@ class Chart(Widget):
         return (
             plot.points is old.points
             and plot.marks is old.marks
-            and (plot.low, plot.high, plot.line, plot.line_name) == (old.low, old.high, old.line, old.line_name)
-            and aligned(plot.window, self.size.width) == aligned(old.window, self.size.width)
+            and (plot.low, plot.high, plot.line, plot.line_name, plot.running)
+            == (old.low, old.high, old.line, old.line_name, old.running)
+            and framed(plot, *self.size)[1] == self._drawn_window
         )
 
     def _redraw(self) -> None:
@@ -70,6 +77,7 @@ class Chart(Widget):
         if self._plot is None or not width or not height:
             self._picture = ()
             return
+        self._drawn_window = framed(self._plot, width, height)[1]
         self._picture = draw(self._plot, width, height, ascii_only=self._look.ascii_only)
 
     def notify_style_update(self) -> None:
@@ -97,3 +105,13 @@ class Chart(Widget):
             style = self.rich_style if part == "blank" else self.get_component_rich_style(f"chart--{part}")
             self._styles[part] = style
         return style
+
+
+def changed_span(old: tuple[Run, ...], new: tuple[Run, ...]) -> tuple[int, int] | None:
+    """First cell that differs, and the cell after the last one; every sign of a chart is one cell wide."""
+    before = [(char, part) for text, part in old for char in text]
+    after = [(char, part) for text, part in new for char in text]
+    if len(before) != len(after):
+        return 0, max(len(before), len(after))
+    differing = [index for index, (a, b) in enumerate(zip(before, after, strict=True)) if a != b]
+    return (differing[0], differing[-1] + 1) if differing else None

@@ -8,6 +8,8 @@ from operator import is_
 from textual.content import Content
 from textual.geometry import Region, Size
 from textual.reactive import reactive
+from textual.strip import Strip
+from textual.visual import Visual
 from textual.widget import Widget
 
 from specmon.monitor.snapshot import EMPTY, Snapshot
@@ -30,6 +32,8 @@ class Panel(Widget):
         self._title: Content | None = None
         self._drawn_from: tuple[object, ...] = ()
         self._drawn_size: Size | None = None
+        self._rows_size: Size | None = None
+        self._strips: dict[int, Strip] = {}
 
     def rows(self, width: int, height: int) -> Sequence[Content]:
         """The rows to draw, at most `height` of at most `width` cells."""
@@ -57,23 +61,42 @@ class Panel(Widget):
             self._title = heading
             self.border_title = heading
         before = self._rows
-        self._rows = self._draw()
+        self._draw()
         if len(before) != len(self._rows):
+            self._strips.clear()
             self.refresh()
             return
         changed = [row for row, (old, new) in enumerate(zip(before, self._rows, strict=True)) if not old.is_same(new)]
+        for row in changed:
+            self._strips.pop(row, None)
         if changed:
             self.refresh(*(Region(0, row, self.size.width, 1) for row in changed))
 
-    def _draw(self) -> tuple[Content, ...]:
-        width, height = self.size
-        return tuple(self.rows(width, height)[:height]) if width and height else ()
+    def _draw(self) -> None:
+        width, height = self._rows_size = self.size
+        self._rows = tuple(self.rows(width, height)[:height]) if width and height else ()
 
     def on_resize(self) -> None:
         """A new size has new rows."""
+        self._strips.clear()
         self.redraw()
 
-    def render(self) -> Content:
-        """All rows as one block."""
-        self._rows = self._draw()
-        return Content("\n").join(self._rows)
+    def notify_style_update(self) -> None:
+        """A new theme or class: the strips carry the old colours."""
+        self._strips.clear()
+        super().notify_style_update()
+
+    def render_line(self, y: int) -> Strip:
+        """One row; only a row that changed is made anew, a block would be made as a whole."""
+        if self._rows_size != self.size:
+            self._strips.clear()
+            self._draw()
+        width = self.size.width
+        if y >= len(self._rows):
+            return Strip.blank(width, self.visual_style.rich_style)
+        strip = self._strips.get(y)
+        if strip is None:
+            found = Visual.to_strips(self, self._rows[y], width, 1, self.visual_style)
+            strip = found[0] if found else Strip.blank(width, self.visual_style.rich_style)
+            self._strips[y] = strip
+        return strip

@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 _HELD_BYTES = 1 << 20  # of one process; beyond, it is a part of the first server
+_HELD_BYTES_IN_ALL = 16 << 20
+_MOST_PROCESSES = 1000
 
 # The rank that a statistics line is of, "" where it names none.
 _STATISTICS = re.compile(
@@ -45,6 +47,7 @@ class Members(Generic[_Line]):
     def __init__(self) -> None:
         self._lines = 0
         self._servers = 0
+        self._held_bytes = 0
         self._processes: dict[str, _Process[_Line]] = {}
 
     def place(self, member: str, text: bytes, line: _Line) -> tuple[int, list[_Line], list[_Line]] | None:
@@ -55,6 +58,8 @@ class Members(Generic[_Line]):
         self._lines += 1
         process = self._processes.get(member)
         if process is None:
+            if len(self._processes) >= _MOST_PROCESSES:
+                return 0, [line], []
             process = self._processes[member] = _Process(self._lines, self._lines)
             if not self._servers:
                 self._servers, process.server = 1, 0
@@ -69,7 +74,8 @@ class Members(Generic[_Line]):
         process.held_bytes += len(text)
         if rank is not None:
             return self._decide(process, rank)
-        if process.held_bytes > _HELD_BYTES:
+        self._held_bytes += len(text)
+        if process.held_bytes > _HELD_BYTES or self._held_bytes > _HELD_BYTES_IN_ALL:
             process.server = 0
             return 0, [], self._take(process)
         return None
@@ -106,7 +112,7 @@ class Members(Generic[_Line]):
         process.ranks.add(rank)
         return process.server, self._take(process), []
 
-    @staticmethod
-    def _take(process: _Process[_Line]) -> list[_Line]:
+    def _take(self, process: _Process[_Line]) -> list[_Line]:
+        self._held_bytes -= process.held_bytes
         held, process.held, process.held_bytes = process.held, [], 0
         return held

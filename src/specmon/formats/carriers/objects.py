@@ -24,6 +24,8 @@ START = rb"\{[^\n]{0,4096}?\"(?:log|MESSAGE|__REALTIME_TIMESTAMP)\" ?:"
 _KEYS = re.compile(START)
 _TIME = re.compile(rb"(" + STAMP + rb")(Z|[+-]\d\d:?\d\d)?")
 
+_LAST_S = 4_102_444_800  # 2100-01-01: what lies behind it is no time of a log
+
 
 class Objects:
     """Takes a line out of the object that carries it."""
@@ -69,7 +71,8 @@ class Objects:
             line.text = bytes(message)
         else:
             line.is_hidden = True  # null: left out
-        if (micros := _whole(found.get("__REALTIME_TIMESTAMP"))) is not None:
+        micros = _whole(found.get("__REALTIME_TIMESTAMP"))
+        if micros is not None and micros / 1e6 < _LAST_S:
             line.stamp(micros / 1e6, Clock.DATED, 1e-6, 0)
         process = _whole(found.get("_PID"))
         line.is_supervisor = found.get("SYSLOG_IDENTIFIER") == "systemd" and isinstance(found.get("UNIT"), str)

@@ -7,7 +7,7 @@ a server begin like none of them; `PLAIN_SCAN` finds the others in a whole block
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from specmon.formats.carriers import (
     compose,
@@ -35,6 +35,7 @@ _STARTS = (
     ("objects", objects.START),
     ("markdown", markdown.START),
 )
+_WORDS = {"bracket": "python logging", "pylogging": "python logging", "stamped": "stamps", "objects": "json"}
 _WHICH = re.compile(rb"|".join(rb"(?P<%b>%b)" % (name.encode(), start) for name, start in _STARTS))
 # The usual line of SGLang costs a look at its first three bytes and at those behind its stamp, no more.
 _CARRIED = (
@@ -54,7 +55,9 @@ _ESCAPES = re.compile(rb"\x1b(?:\[[0-?]{0,64}[ -/]{0,8}[@-~]|\][^\x07\x1b\n]{0,1
 class Unwrapper:
     """Opens lines one after another; what it remembers (days) never changes an answer."""
 
-    def __init__(self) -> None:
+    def __init__(self, claims: Sequence[Callable[[bytes], bool]] = ()) -> None:
+        """A line of which one of `claims` says that it begins as it should carries nothing."""
+        self._claims = tuple(claims)
         self._open: dict[str, Callable[[Envelope], bool]] = {
             "kubectl": kubectl.unwrap,
             "journald": journald.Journald().unwrap,
@@ -68,10 +71,23 @@ class Unwrapper:
             "markdown": markdown.unwrap,
         }
 
+    def layers(self, text: bytes) -> tuple[str, ...]:
+        """The names of all that `open` takes off, from the outside to the inside."""
+        line = Envelope(_ESCAPES.sub(b"", text))
+        names: list[str] = []
+        while len(names) < _MOST_LAYERS and not any(claims(line.text) for claims in self._claims):
+            if (found := _WHICH.match(line.text)) is None or not self._open[found.lastgroup or ""](line):
+                break
+            names.append(_WORDS.get(found.lastgroup or "", found.lastgroup or ""))
+            line.text = _ESCAPES.sub(b"", line.text)
+        return tuple(names)
+
     def open(self, text: bytes) -> Envelope:
         """The line that `text`, without its line feed, carries."""
         line = Envelope(_ESCAPES.sub(b"", text) if b"\x1b" in text else text)
         for _ in range(_MOST_LAYERS):
+            if any(claims(line.text) for claims in self._claims):
+                break
             if (found := _WHICH.match(line.text)) is None or not self._open[found.lastgroup or ""](line):
                 break
             if b"\x1b" in line.text:

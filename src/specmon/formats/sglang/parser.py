@@ -138,7 +138,9 @@ class SglangParser:
             return place
         if len(self._places) >= _KEPT:
             self._places.clear()
-        if not prefix.has_milliseconds and prefix.at == prefix.at:
+        # A torn bracket has its stamp elsewhere, so its seconds are not where they usually are.
+        is_usual = bracket[16:17] == b":" and bracket[17:19].isdigit()
+        if is_usual and not prefix.has_milliseconds and prefix.at == prefix.at:
             # Lines of the same minute and rank will follow, so all of its seconds are known at once.
             head, tail, start = bracket[:17], bracket[19:], prefix.at - int(bracket[17:19])
             for second in range(60):

@@ -38,11 +38,11 @@ class Acceptance(Vertical):
             return
         view, comparison = snapshot.speculative, snapshot.comparison
         chart = self.query_one(Chart)
-        level = view.level if view is not None else None
+        figure = view.level.accept_len if view is not None and view.level is not None else None
         title = [piece(("accept length", "$foreground"))]
         even = None if comparison is None else comparison.break_even_accept_len
-        if level is not None and level.accept_len is not None:
-            title.append(piece((figures.length(level.accept_len), "$series-speculative")))
+        if figure is not None:
+            title.append(piece((figures.length(figure), "$series-speculative")))
         if even is not None:
             title.append(piece((f"break-even {figures.length(even)}", "$quiet"), rank=1))
         self._set_title(fit(title, max(1, self.outer_size.width - 6)))
@@ -52,7 +52,8 @@ class Acceptance(Vertical):
         window = plot.side_window(view, plot.common_window(snapshot))
         high = plot.shared_top(snapshot, plot.acceptance, [even], 1.0)
         name = "" if even is None else f"break-even {figures.length(even)}"
-        chart.show(plot.Plot(view.points, view.marks, plot.acceptance, window, 1.0, high, "", even, name))
+        level = plot.shown_level(view)
+        chart.show(plot.Plot(view.points, view.marks, plot.acceptance, window, 1.0, high, "", even, name, level))
 
     def _set_title(self, title: Content) -> None:
         if self._title is None or not title.is_same(self._title):

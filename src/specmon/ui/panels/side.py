@@ -230,13 +230,15 @@ class Side(Vertical):
             references = [side.reference_tok_s for side in plot.sides(snapshot)]
             top = plot.shared_top(snapshot, plot.throughput, references)
             name = "" if line is None else f"ref {figures.tok_s(line)}"
-            speed.show(plot.Plot(view.points, view.marks, plot.throughput, window, 0.0, top, "tok/s", line, name))
+            measure, level = plot.throughput, plot.shown_level(view)
+            speed.show(plot.Plot(view.points, view.marks, measure, window, 0.0, top, "tok/s", line, name, level))
         if cycle.display:
             line = view.reference_cycle_ms if is_baseline else None
             references = [side.reference_cycle_ms for side in plot.sides(snapshot)]
             top = plot.shared_top(snapshot, plot.cycle, references)
             name = "" if line is None else f"ref {figures.ms(line)}"
-            cycle.show(plot.Plot(view.points, view.marks, plot.cycle, window, 0.0, top, "ms", line, name))
+            measure, level = plot.cycle, plot.shown_level(view)
+            cycle.show(plot.Plot(view.points, view.marks, measure, window, 0.0, top, "ms", line, name, level))
 
 
 def _state(view: ServerView) -> list[Piece]:

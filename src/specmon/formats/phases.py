@@ -1,0 +1,79 @@
+"""Lines that tell where the time of a cycle goes, read out of the log of whatever engine they stand in.
+
+The line of specmon's own probe, version 1; keys that are not known are skipped, phases that are not there are not
+there:
+
+    specmon-phase v1 cycles=40 running=1 draft_ms=0.610 verify_ms=28.700 draft_extend_ms=0.410 cycle_ms=29.900 …
+    specmon-phase v1 cycles=40 running=1 decode_ms=15.700 cycle_ms=15.900
+
+And lines of people who instrumented their server by hand and described them in a custom format.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from types import MappingProxyType
+
+from specmon.events import MISSING, LogEvent, PhasesTimed
+from specmon.formats.custom.fields import PHASE_FIELDS
+from specmon.formats.custom.line import CustomLine, LineReader
+
+_NEEDLE = b"specmon-phase v1 "
+_PAIR = re.compile(rb"(?:^| )([a-z_]{1,32})=(\d{1,12}(?:\.\d{1,12})?)(?= |\r|$)")
+_LONGEST = 512  # bytes of a probe's line
+_LONGEST_FRONT = 400  # bytes in front of it: a logger's prefix
+
+
+class PhaseReader:
+    """Reads the phase lines of one stream."""
+
+    def __init__(self, formats: Sequence[LineReader] = ()) -> None:
+        self._formats = [reader for reader in formats if any(one.tells_phases for one in reader.model.patterns)]
+
+    def read(self, block: bytes, start: int) -> list[LogEvent]:
+        """The phase lines of a block of whole lines, in their order."""
+        found: list[LogEvent] = _probes(block, start) if _NEEDLE in block else []
+        for reader in self._formats:
+            for begin, end in reader.candidates(block):
+                line = reader.read(block[begin:end], is_ended=end < len(block))
+                if line is not None and line.pattern.tells_phases and (event := _event(line, start + begin)):
+                    found.append(event)
+        found.sort(key=lambda event: event.offset)
+        return found
+
+
+def _probes(block: bytes, start: int) -> list[LogEvent]:
+    found: list[LogEvent] = []
+    position = block.find(_NEEDLE)
+    while position >= 0:
+        begin = block.rfind(b"\n", 0, position) + 1
+        end = block.find(b"\n", position)
+        if end < 0:
+            break  # the line is pending, so its last figure may be half a figure
+        if position - begin <= _LONGEST_FRONT and end - position <= _LONGEST and b'"' not in block[begin:position]:
+            pairs = dict(_PAIR.findall(block[position + len(_NEEDLE) : end]))
+            figures = {name.decode(): float(value) for name, value in pairs.items()}
+            if event := _timed("probe", figures, start + begin):
+                found.append(event)
+        position = block.find(_NEEDLE, end)
+    return found
+
+
+def _event(line: CustomLine, offset: int) -> PhasesTimed | None:
+    return _timed("custom", line.figures, offset)
+
+
+def _timed(source: str, figures: dict[str, float], offset: int) -> PhasesTimed | None:
+    ms = {name.removesuffix("_ms"): figures[name] for name in PHASE_FIELDS if figures.get(name, -1.0) >= 0}
+    cycles, running = figures.get("cycles", 1.0), figures.get("running", MISSING)
+    if not ms or not cycles > 0:
+        return None
+    return PhasesTimed(
+        offset,
+        source=source,
+        cycles=cycles,
+        running=round(running) if 0 < running < 1e9 else None,
+        cycle_ms=figures.get("cycle_ms", MISSING),
+        ms=MappingProxyType(ms),
+    )

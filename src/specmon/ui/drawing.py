@@ -1,0 +1,190 @@
+"""A chart before it has colours: rows of runs, each a text and the part it plays."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from specmon.monitor.snapshot import SamplePoint
+from specmon.ui import braille
+from specmon.ui.plot import Plot, Window, join_limit, seen
+from specmon.ui.timeaxis import MARK_SIGNS, marks_by_cell, time_axis
+
+Run: TypeAlias = tuple[str, str]  # text, part
+Picture: TypeAlias = tuple[tuple[Run, ...], ...]
+Cells: TypeAlias = list[tuple[str, str]]
+
+_LEAST_STEP_S = 2.0  # a window that moves on with every sample paints the whole chart for each of them
+
+
+def gutter(plot: Plot, rows: int) -> int:
+    """Cells that the labels of the y axis take."""
+    values = [plot.low, *braille.ticks(plot.low, plot.high, rows).values()]
+    return max(len(braille.label(value)) for value in values) + 1
+
+
+def aligned(window: Window, cells: int) -> Window:
+    """The window with its edges on whole cells, moved on by two seconds at least."""
+    # The grid is absolute: a column changes only when a sample falls into it.
+    cell = window.span_s / max(1, cells)
+    step = cell * max(1, math.ceil(_LEAST_STEP_S / cell)) if cell > 0 else 1.0
+    end = math.ceil(window.end / step) * step
+    return Window(end - window.span_s, end, window.ends_now)
+
+
+def framed(plot: Plot, width: int, height: int) -> tuple[int, Window | None]:
+    """How wide the labels are, and the window that is drawn; None where there is no room for one."""
+    room = gutter(plot, height - 1)
+    cells = width - room - 1
+    return room, aligned(plot.window, cells) if height > 1 and cells >= 4 else None
+
+
+def draw(plot: Plot, width: int, height: int, *, ascii_only: bool = False) -> Picture:
+    """The chart as `height` rows of exactly `width` cells; the last row is the time axis."""
+    room, window = framed(plot, width, height)
+    rows, cells = height - 1, width - room - 1
+    if window is None:
+        return tuple(((" " * width, "blank"),) for _ in range(max(0, height)))
+    grid = _grid(plot, window, cells, rows, ascii_only)
+    labels = braille.ticks(plot.low, plot.high, rows)
+    drawn: list[tuple[Run, ...]] = []
+    for row in range(rows):
+        text = braille.label(labels[row]) if row in labels else ""
+        drawn.append(((text.rjust(room), "label"), ("┤" if text else "│", "axis"), *_runs(grid[row])))
+    foot = braille.label(plot.low) if labels else ""
+    axis = time_axis(plot.marks, window, cells)
+    drawn.append(((foot.rjust(room), "label"), ("┼" if foot else "└", "axis"), *_runs(axis)))
+    return tuple(drawn)
+
+
+def _sorted_out(plot: Plot, window: Window) -> tuple[list[tuple[float, float]], ...]:
+    """Time and value of the samples: of the level that is shown, of other levels, left out."""
+    shown: list[tuple[float, float]] = []
+    other: list[tuple[float, float]] = []
+    left_out: list[tuple[float, float]] = []
+
+    def place(point: SamplePoint) -> list[tuple[float, float]]:
+        return left_out if point.excluded is not None else shown if plot.is_shown(point) else other
+
+    for point in seen(plot.points, window):
+        value = plot.measure(point)
+        if value is not None and math.isfinite(value) and point.at <= window.end:
+            place(point).append((point.at, value))
+    return shown, other, left_out
+
+
+def _grid(plot: Plot, window: Window, cells: int, rows: int, ascii_only: bool) -> list[Cells]:
+    shown, other, left_out = _sorted_out(plot, window)
+    cell_s = window.span_s / cells
+    marks = marks_by_cell(plot.marks, window, cells)
+    grid: list[Cells] = [[(" ", "blank")] * cells for _ in range(rows)]
+    _draw_others(plot, window, grid, other, ascii_only)
+    walls = {2 * cell + side for cell in marks for side in (0, 1)}
+    found = braille.columns(shown, window.start, window.end, cells * 2)
+    taken = {index // 2 for index, column in enumerate(found) if column is not None}
+    found = braille.bridge(found, join_limit(shown, cell_s / 2), frozenset(walls))
+    line, area = braille.raster(found, plot.low, plot.high, rows)
+    for row in range(rows):
+        for cell in range(cells):
+            if line[row][cell]:
+                dots = line[row][cell] | area[row][cell]
+                grid[row][cell] = ("#" if ascii_only else braille.glyph(dots), "line")
+            elif area[row][cell]:
+                grid[row][cell] = (":" if ascii_only else braille.glyph(area[row][cell]), "area")
+    # A column is hollow only where every sample of it is left out: zoomed out, one in forty would hide all the others.
+    taken |= {_cell(at, window, cells) for at, _ in other}
+    for at, value in left_out:
+        if (cell := _cell(at, window, cells)) not in taken:
+            grid[_place(plot, value, rows)][cell] = ("◦", "excluded")
+    for cell, kind in marks.items():
+        for row in range(rows):
+            grid[row][cell] = (MARK_SIGNS[kind], f"mark-{kind}")
+    # Words last, and only where nothing runs through them.
+    if not shown:
+        what = "clean sample" if plot.running is None or not other else f"clean sample at {plot.running} running"
+        _write_centred(grid, f"no {what} in this window" if other or left_out else "no samples yet")
+    _draw_reference(plot, grid)
+    if other and shown:
+        _note_others(plot, grid, max(value for _, value in other) > plot.high)
+    return grid
+
+
+def _cell(at: float, window: Window, cells: int) -> int:
+    return min(cells - 1, int((at - window.start) / window.span_s * cells))
+
+
+def _place(plot: Plot, value: float, rows: int) -> int:
+    return rows - 1 - braille.dot_row(value, plot.low, plot.high, rows * 4) // 4
+
+
+def _draw_others(
+    plot: Plot, window: Window, grid: list[Cells], other: Sequence[tuple[float, float]], ascii_only: bool
+) -> None:
+    """Samples of other levels: faint dots, and an arrow at the upper edge for those beyond the scale."""
+    cells, rows = len(grid[0]), len(grid)
+    inside = [(at, value) for at, value in other if value <= plot.high]
+    found = braille.columns(inside, window.start, window.end, cells * 2)
+    line, _ = braille.raster(found, plot.low, plot.high, rows)
+    for row in range(rows):
+        for cell in range(cells):
+            if line[row][cell]:
+                grid[row][cell] = ("-" if ascii_only else braille.glyph(line[row][cell]), "other")
+    for at, value in other:
+        if value > plot.high:
+            grid[0][_cell(at, window, cells)] = ("↑", "other")
+
+
+def _note_others(plot: Plot, grid: list[Cells], are_beyond: bool) -> None:
+    texts = [f"at {plot.running} running, others dim", f"at {plot.running} running"]
+    if are_beyond:
+        texts.insert(0, f"at {plot.running} running, others beyond the scale ↑")
+    for text in texts:
+        for row in grid[: max(1, len(grid) // 3)]:
+            # A note may hide arrows, which say no more than it does, but never the line or a mark.
+            if _write(row, f" {text} ", "note", ("blank", "other")):
+                return
+
+
+def _write(row: Cells, text: str, part: str, over: tuple[str, ...]) -> bool:
+    """Write where the row holds nothing but those parts, as far to the right as possible."""
+    free = 0
+    for start in range(len(row) - 1, -1, -1):
+        free = free + 1 if row[start][1] in over else 0
+        if free == len(text):
+            row[start : start + len(text)] = [(char, part) for char in text]
+            return True
+    return False
+
+
+def _draw_reference(plot: Plot, grid: list[Cells]) -> None:
+    if plot.line is None or not plot.low <= plot.line <= plot.high:
+        return
+    at = _place(plot, plot.line, len(grid))
+    for cell, (_, part) in enumerate(grid[at]):
+        if part in ("blank", "area", "other"):
+            grid[at][cell] = ("┈", "reference")
+    if not plot.line_name:
+        return
+    # On its line, else in the free row above or below: a name that something runs through cannot be read.
+    name = f" {plot.line_name} "
+    for row, over in ((at, ("reference",)), (at - 1, ("blank",)), (at - 1, ("blank", "area")), (at + 1, ("area",))):
+        if 0 <= row < len(grid) and _write(grid[row], name, "reference", over):
+            return
+
+
+def _write_centred(grid: list[Cells], text: str) -> None:
+    row = grid[len(grid) // 2]
+    start = (len(row) - len(text)) // 2
+    if start >= 0:
+        row[start : start + len(text)] = [(char, "note") for char in text]
+
+
+def _runs(cells: Sequence[tuple[str, str]]) -> tuple[Run, ...]:
+    merged: list[Run] = []
+    for text, part in cells:
+        if merged and merged[-1][1] == part:
+            merged[-1] = (merged[-1][0] + text, part)
+        else:
+            merged.append((text, part))
+    return tuple(merged)
