@@ -6,6 +6,7 @@ import io
 import os
 import sys
 from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -43,7 +44,7 @@ def _run(args: list[str] | None) -> int:
         return EXIT_USAGE
     except (click.Abort, KeyboardInterrupt):
         return EXIT_INTERRUPTED
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit):  # click turns a broken pipe into an exit
         # The reader (head, less) has gone; without this the interpreter complains while it closes stdout.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
@@ -97,6 +98,31 @@ def _formats(function: _Function) -> _Function:
         type=click.Path(path_type=Path),
         help="A custom format (TOML) to read the logs with, besides those in your configuration folder.",
     )(function)
+
+
+_SSH_NAMES = ("port", "identities", "jump", "ssh_config", "known_hosts")
+
+
+def _ssh(function: _Function) -> _Function:
+    """How hosts are reached; the command gets all of it as `ssh`."""
+
+    @wraps(function)
+    def gathered(**options: Any) -> Any:
+        ssh = {name: options.pop(name) for name in _SSH_NAMES}
+        return function(**options, ssh=ssh)
+
+    file = click.Path(path_type=Path)
+    for option in (
+        click.option("--known-hosts", type=file, help="Instead of ~/.ssh/known_hosts."),
+        click.option("-F", "--ssh-config", type=file, help="Instead of ~/.ssh/config."),
+        click.option("-J", "--jump", metavar="[USER@]HOST[:PORT]", help="Go through this host."),
+        click.option("-i", "--identity", "identities", multiple=True, type=file, help="A private key file."),
+        click.option(
+            "-p", "--port", type=click.IntRange(1, 65535), help="The SSH port, when the SSH configuration has none."
+        ),
+    ):
+        gathered = option(gathered)
+    return gathered  # type: ignore[return-value]  # the same function with one more step before it
 
 
 def _screen(function: _Function) -> _Function:
@@ -162,15 +188,9 @@ def cli() -> None:
 @click.argument("hosts", nargs=-1, required=True, metavar="HOST...")
 @_sides
 @_reference
-@click.option("-p", "--port", type=click.IntRange(1, 65535), help="The SSH port, when the SSH configuration has none.")
-@click.option(
-    "-i", "--identity", "identities", multiple=True, type=click.Path(path_type=Path), help="A private key file."
-)
-@click.option("-J", "--jump", metavar="[USER@]HOST[:PORT]", help="Go through this host.")
-@click.option("-F", "--ssh-config", type=click.Path(path_type=Path), help="Instead of ~/.ssh/config.")
-@click.option("--known-hosts", type=click.Path(path_type=Path), help="Instead of ~/.ssh/known_hosts.")
 @click.option("--from-start", is_flag=True, help="Read each log from its beginning, not only its last megabytes.")
 @_formats
+@_ssh
 @_screen
 def connect(**options: Any) -> int:
     """Follow the logs of servers over SSH.
@@ -189,6 +209,7 @@ def connect(**options: Any) -> int:
 @_reference
 @_speed("1")
 @_formats
+@_ssh
 @_screen
 def replay(**options: Any) -> int:
     """Play captured logs by their own clock, on the same screen.
@@ -226,6 +247,7 @@ def demo(**options: Any) -> int:
     help="How to print the result.",
 )
 @_formats
+@_ssh
 def summary(**options: Any) -> int:
     """Read logs to their ends and print the result.
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from specmon.commands.dialects import reader_of
-from specmon.commands.places import Hosts, open_source
+from specmon.commands.places import Hosts, SshOptions, open_source, ssh_settings
 from specmon.commands.reference import chosen_reference
 from specmon.commands.show import show
 from specmon.errors import SourceRefused
@@ -22,7 +22,7 @@ from specmon.sources.address import HostAddress, RemotePlace, SourceAddress, par
 from specmon.sources.discovery import Discovery, discover
 from specmon.sources.follow import BACKFILL_BYTES, Pace
 from specmon.sources.remote_file import RemoteFile
-from specmon.sources.ssh import SshHost, SshSettings
+from specmon.sources.ssh import SshHost
 from specmon.visible import visible
 
 
@@ -34,11 +34,7 @@ def connect(
     reference: str | None,
     reference_tok_s: str | None,
     format_files: Sequence[Path],
-    port: int | None,
-    identities: Sequence[Path],
-    jump: str | None,
-    ssh_config: Path | None,
-    known_hosts: Path | None,
+    ssh: SshOptions,
     from_start: bool,
     is_plain: bool,
     interval_s: float,
@@ -52,16 +48,9 @@ def connect(
         *((Role.BASELINE, parse_source(text, first_host=addresses[0])) for text in baseline),
         *((Role.SPECULATIVE, parse_source(text, first_host=addresses[0])) for text in speculative),
     ]
-    settings = SshSettings(
-        config_file=ssh_config,
-        port=port,
-        client_keys=tuple(identities),
-        jump_host=jump,
-        known_hosts=() if known_hosts is None else (known_hosts,),
-    )
 
     async def run() -> int:
-        async with Hosts(settings) as open_hosts:
+        async with Hosts(ssh_settings(ssh)) as open_hosts:
             channels = (
                 await _named(session, given, open_hosts, from_start=from_start)
                 if given

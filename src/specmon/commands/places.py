@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import getpass
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypedDict
 
 from specmon.errors import UnreadableInput
 from specmon.sources.address import HostAddress, LocalPlace, RemotePlace, SourceAddress
@@ -20,6 +20,28 @@ from specmon.sources.remote_file import RemoteFile
 from specmon.sources.ssh import SshHost, SshSettings
 from specmon.sources.ssh_login import Question
 from specmon.sources.stdin import StdinSource
+
+
+class SshOptions(TypedDict):
+    """The SSH options of a command line, as they were given."""
+
+    port: int | None
+    identities: Sequence[Path]
+    jump: str | None
+    ssh_config: Path | None
+    known_hosts: Path | None
+
+
+def ssh_settings(options: SshOptions) -> SshSettings:
+    """How hosts are reached: what `ssh` would do, with what the command line says instead."""
+    known_hosts = options["known_hosts"]
+    return SshSettings(
+        config_file=options["ssh_config"],
+        port=options["port"],
+        client_keys=tuple(options["identities"]),
+        jump_host=options["jump"],
+        known_hosts=() if known_hosts is None else (known_hosts,),
+    )
 
 
 @dataclass(slots=True)

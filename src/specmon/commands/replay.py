@@ -11,7 +11,16 @@ from pathlib import Path
 
 from specmon.captures.reader import Capture, is_capture, open_capture
 from specmon.commands.dialects import reader_of
-from specmon.commands.places import Hosts, expanded, is_packed, local_folder, open_source, readable_file
+from specmon.commands.places import (
+    Hosts,
+    SshOptions,
+    expanded,
+    is_packed,
+    local_folder,
+    open_source,
+    readable_file,
+    ssh_settings,
+)
 from specmon.commands.reference import chosen_reference
 from specmon.commands.show import has_screen, show
 from specmon.errors import ConfigError
@@ -48,6 +57,7 @@ def replay(
     speculative: Sequence[str],
     reference: str | None,
     reference_tok_s: str | None,
+    ssh: SshOptions,
     format_files: Sequence[Path],
     speed: float,
     is_plain: bool,
@@ -69,7 +79,7 @@ def replay(
     async def run() -> int:
         with ExitStack() as stack:
             cast = _Cast()
-            async with Hosts() as hosts:
+            async with Hosts(ssh_settings(ssh)) as hosts:
                 for role, address in given:
                     for single in expanded(address):
                         await _join(cast, single, role, hosts, stack, reader)

@@ -11,7 +11,7 @@ import click
 
 from specmon.captures.reader import CapturedLog, is_capture, open_capture
 from specmon.commands.dialects import reader_of
-from specmon.commands.places import Hosts, expanded, local_folder, open_source
+from specmon.commands.places import Hosts, SshOptions, expanded, local_folder, open_source, ssh_settings
 from specmon.commands.reference import chosen_reference
 from specmon.errors import ConfigError, SpecmonError
 from specmon.monitor.session import Session
@@ -19,6 +19,7 @@ from specmon.monitor.snapshot import Role
 from specmon.sources.address import SourceAddress, parse_source
 from specmon.sources.events import Refused, Source
 from specmon.sources.local import LocalFile
+from specmon.sources.ssh import SshSettings
 from specmon.visible import visible
 
 
@@ -29,6 +30,7 @@ def summary(
     speculative: Sequence[str],
     reference: str | None,
     reference_tok_s: str | None,
+    ssh: SshOptions,
     format_files: Sequence[Path],
     form: Literal["text", "json"],
 ) -> int:
@@ -41,7 +43,7 @@ def summary(
     if not given:
         raise ConfigError("summary needs a log: name a file, a capture directory, HOST:PATH or - for stdin.")
     session = Session(reference=chosen_reference(reference, reference_tok_s), reader=reader_of(format_files))
-    unread = asyncio.run(_read_all(session, given))
+    unread = asyncio.run(_read_all(session, given, ssh_settings(ssh)))
     session.finish()
     for reason in unread:
         click.echo(f"specmon: {visible(reason)}", err=True)
@@ -59,10 +61,12 @@ def summary(
     return 2 if unread else 0
 
 
-async def _read_all(session: Session, given: Sequence[tuple[Role | None, SourceAddress]]) -> list[str]:
+async def _read_all(
+    session: Session, given: Sequence[tuple[Role | None, SourceAddress]], settings: SshSettings
+) -> list[str]:
     """Feed every source to its end, one after the other; what could not be read comes back as sentences."""
     unread: list[str] = []
-    async with Hosts() as hosts:
+    async with Hosts(settings) as hosts:
         for role, address in given:
             try:
                 singles = list(expanded(address))

@@ -222,7 +222,7 @@ class SshHost:
             raise connect_error(
                 error,
                 f"{self.name}: jump host {name}" if trail else self.name,
-                by_hand=hand_command(name, settings.config_file),
+                by_hand=hand_command(name, settings.config_file, port=hop.port, known_hosts=settings.known_hosts),
                 seen_key=knowledge.seen,
                 has_record=knowledge.has_record,
                 was_reached=self._was_reached,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import shlex
 import socket
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,9 +27,18 @@ class SeenHostKey:
     files: tuple[str, ...] = ()  # the known_hosts files that were searched
 
 
-def hand_command(host: str, config_file: Path | None) -> str:
-    """The `ssh` command with which the user can do the same by hand."""
-    return shlex.join(["ssh", *([] if config_file is None else ["-F", str(config_file)]), host])
+def hand_command(
+    host: str, config_file: Path | None, *, port: int | None = None, known_hosts: Sequence[Path] = ()
+) -> str:
+    """The `ssh` command with which the user can do the same by hand, and write into the same known_hosts file."""
+    words = ["ssh"]
+    if config_file is not None:
+        words += ["-F", str(config_file)]
+    if port is not None:
+        words += ["-p", str(port)]
+    if known_hosts:
+        words += ["-o", f"UserKnownHostsFile={known_hosts[0]}"]
+    return shlex.join([*words, host])
 
 
 def host_key_refused(host: str, key: SeenHostKey, by_hand: str) -> SourceRefused:
@@ -37,8 +47,8 @@ def host_key_refused(host: str, key: SeenHostKey, by_hand: str) -> SourceRefused
         where = f" in {', '.join(key.files)}" if key.files else ""
         return SourceRefused(
             f"{host}: the host key has CHANGED ({key.fingerprint}) and is not the one on record{where}. Somebody "
-            f"may be listening in: ask who runs the host; if the change is right, remove the old line with "
-            f"`ssh-keygen -R` and run `{by_hand}` once."
+            f"may be listening in: ask who runs the host; if the change is right, remove the old line there "
+            f"and run `{by_hand}` once."
         )
     return SourceRefused(
         f"{host}: host key unknown ({key.fingerprint}). Run `{by_hand}` once to accept it, then try again."

@@ -43,8 +43,6 @@ def time_axis(marks: Sequence[Mark], window: Window, cells: int) -> list[tuple[s
         return True
 
     write(cells - len(right), right, "label")
-    if cells >= len(left) + len(right) + 4:
-        write(0, left, "label")
     for cell, kind in stands.items():
         if row[cell][1] == "axis":
             row[cell] = ("┴", f"mark-{kind}")
@@ -58,6 +56,8 @@ def time_axis(marks: Sequence[Mark], window: Window, cells: int) -> list[tuple[s
             continue
         if before < 0 or row[before][1] == "axis":
             write(cell - len(word), word, part)
+    # Last: what happened is worth more than how far back it goes.
+    write(0, left, "label")
     return row
 
 
