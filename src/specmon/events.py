@@ -228,6 +228,15 @@ class Crashed(LogEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class CrashExplained(LogEvent):
+    """The exception behind the last `Crashed`: it stands at the end of a traceback, lines after the record."""
+
+    kind: ClassVar[str] = "crash_explained"
+
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class StopRequested(LogEvent):
     """SIGTERM, SIGINT or ^C arrived: what ends afterwards ends in good order."""
 

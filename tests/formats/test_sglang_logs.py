@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from specmon.events import (
     Block,
     Crashed,
+    CrashExplained,
     EnvironmentSet,
     LaunchContinued,
     Launched,
@@ -236,3 +237,25 @@ def test_nccl_integer_loses_its_full_stop() -> None:
     (event,) = _events(_open("57-nccl-info-env-lines.log"))
     assert isinstance(event, EnvironmentSet)
     assert (event.name, event.value, event.process) == ("NCCL_CROSS_NIC", "2", 31402)
+
+
+def test_exception_behind_a_crash_record_is_told() -> None:
+    lines = [
+        "[2026-03-01 11:00:00 TP0] Load weight begin. avail mem=138.87 GB",
+        "  Warning: a line of somebody else",
+        "[2026-03-01 11:00:09 TP0] Scheduler hit an exception: Traceback (most recent call last):",
+        '  File "/opt/sglang/srt/managers/scheduler.py", line 1, in run_scheduler_process',
+        "    scheduler = Scheduler(",
+        "ValueError: no memory is left for the KV cache",
+        "",
+        "[2026-03-01 11:00:09] Received sigquit from a child process. It usually means the child failed.",
+    ]
+    text = "".join(f"{line}\n" for line in lines).encode()
+    for size in (1, 40, len(text)):
+        framer, parser = LineFramer(), SglangDialect().open()
+        details: list[str] = []
+        for start in range(0, len(text), size):
+            if (framed := framer.feed(text[start : start + size], start)) is not None:
+                events = parser.feed(framed.data, framed.offset).events
+                details += [event.detail for event in events if isinstance(event, CrashExplained)]
+        assert details == ["ValueError: no memory is left for the KV cache"]

@@ -6,6 +6,7 @@ import math
 from array import array
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import chain, islice
 
 from specmon.analysis.run import Reading
@@ -15,6 +16,7 @@ from specmon.events import (
     Clock,
     Covers,
     Crashed,
+    CrashExplained,
     DialectFailed,
     Drafted,
     DraftsTimed,
@@ -245,6 +247,10 @@ class History:
                     text = f"crashed: {event.detail or event.cause}"
                     self.marks.append(Mark(self._time(event), MarkKind.CRASH, text))
                     self.tell(self._time(event), Severity.ALERT, text)
+            case CrashExplained():
+                if life.crash_explained(event.detail):
+                    self.tell(self._time(event), Severity.ALERT, event.detail)
+                    self._explain_mark(event.detail)
             case StopRequested():
                 if life.stop_requested(event, event.detail or "stop requested"):
                     self.tell(self._time(event), Severity.INFO, "asked to stop")
@@ -289,6 +295,11 @@ class History:
             at, _, _ = self.restarts.pop()
             kept = [mark for mark in self.marks if not (mark.at == at and mark.kind is MarkKind.RESTART)]
             self.marks = deque(kept, maxlen=_HELD_MARKS)
+
+    def _explain_mark(self, detail: str) -> None:
+        last = next((i for i in reversed(range(len(self.marks))) if self.marks[i].kind is MarkKind.CRASH), None)
+        if last is not None:
+            self.marks[last] = replace(self.marks[last], text=f"crashed: {detail}")
 
     def _note_time(self, at: float) -> None:
         if at == at:

@@ -163,6 +163,14 @@ class Life:
         self.statistics.retract(event.rank)
         return True
 
+    def crash_explained(self, detail: str) -> bool:
+        """The exception behind the last crash; False when there is no crash to explain."""
+        last = next((each for each in reversed(self.happenings) if each.kind == "crash"), None)
+        if last is None:
+            return False
+        self.happenings[self.happenings.index(last)] = replace(last, detail=f"{last.detail}: {detail}")
+        return True
+
     def exited(self, event: LogEvent, detail: str) -> None:
         """The process says that it ends."""
         if not self._is_stopping and not self._is_crashed and not self._has_exited:

@@ -67,7 +67,8 @@ def _opening(session: Session, judged: Judged | None) -> str:
     figures = life.figures()
     level = figures.main_level
     if level is None:
-        return f"No data: no decode line in the log ({life.state.value})."
+        crash = next((each.detail for each in reversed(life.happenings) if each.kind == "crash"), "")
+        return f"No data: no decode line in the log ({life.state.value}{f': {crash}' if crash else ''})."
     if level.decode_tok_s is None and figures.clean:
         return f"No speed: {figures.clean} of {figures.samples} samples are steady, but some lack an accept length."
     if level.decode_tok_s is None:

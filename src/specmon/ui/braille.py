@@ -80,9 +80,12 @@ def raster(found: Sequence[Column], low: float, high: float, rows: int) -> tuple
                 reach_high = previous[0] - 1
         lowest = _LOWEST[index % 2]
         cell = index // 2
-        for row in range(reach_high // 4 + 1):
+        filled = reach_low // 4
+        for place in range(rows - filled, rows):
+            area[place][cell] |= lowest[4]
+        for row in range(filled, reach_high // 4 + 1):
             # Of the four dots of this cell the first `under` belong to the area, those up to `upto` to the line.
-            under, upto = max(0, min(4, reach_low - 4 * row)), min(4, reach_high + 1 - 4 * row)
+            under, upto = max(0, reach_low - 4 * row), min(4, reach_high + 1 - 4 * row)
             place = rows - 1 - row
             area[place][cell] |= lowest[under]
             line[place][cell] |= lowest[upto] ^ lowest[under]
@@ -90,9 +93,12 @@ def raster(found: Sequence[Column], low: float, high: float, rows: int) -> tuple
     return line, area
 
 
+_GLYPHS = tuple(chr(BLANK + mask) for mask in range(256))
+
+
 def glyph(mask: int) -> str:
     """The braille character of a dot mask."""
-    return chr(BLANK + mask)
+    return _GLYPHS[mask]
 
 
 def sparkline(found: Sequence[Column], low: float, high: float, *, ascii_only: bool = False) -> str:

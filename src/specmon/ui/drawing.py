@@ -15,6 +15,8 @@ Run: TypeAlias = tuple[str, str]  # text, part
 Picture: TypeAlias = tuple[tuple[Run, ...], ...]
 Cells: TypeAlias = list[tuple[str, str]]
 
+_LINES, _AREAS = ([(braille.glyph(mask), part) for mask in range(256)] for part in ("line", "area"))
+_ASCII_LINES, _ASCII_AREAS = [("#", "line")] * 256, [(":", "area")] * 256
 _LEAST_STEP_S = 2.0  # a window that moves on with every sample paints the whole chart for each of them
 
 
@@ -85,13 +87,13 @@ def _grid(plot: Plot, window: Window, cells: int, rows: int, ascii_only: bool) -
     taken = {index // 2 for index, column in enumerate(found) if column is not None}
     found = braille.bridge(found, join_limit(shown, cell_s / 2), frozenset(walls))
     line, area = braille.raster(found, plot.low, plot.high, rows)
-    for row in range(rows):
-        for cell in range(cells):
-            if line[row][cell]:
-                dots = line[row][cell] | area[row][cell]
-                grid[row][cell] = ("#" if ascii_only else braille.glyph(dots), "line")
-            elif area[row][cell]:
-                grid[row][cell] = (":" if ascii_only else braille.glyph(area[row][cell]), "area")
+    lines, areas = (_ASCII_LINES, _ASCII_AREAS) if ascii_only else (_LINES, _AREAS)
+    for row, strokes, fills in zip(grid, line, area, strict=True):
+        for cell, (stroke, fill) in enumerate(zip(strokes, fills, strict=True)):
+            if stroke:
+                row[cell] = lines[stroke | fill]
+            elif fill:
+                row[cell] = areas[fill]
     # A column is hollow only where every sample of it is left out: zoomed out, one in forty would hide all the others.
     taken |= {_cell(at, window, cells) for at, _ in other}
     for at, value in left_out:
@@ -122,6 +124,8 @@ def _draw_others(
     plot: Plot, window: Window, grid: list[Cells], other: Sequence[tuple[float, float]], ascii_only: bool
 ) -> None:
     """Samples of other levels: faint dots, and an arrow at the upper edge for those beyond the scale."""
+    if not other:
+        return
     cells, rows = len(grid[0]), len(grid)
     inside = [(at, value) for at, value in other if value <= plot.high]
     found = braille.columns(inside, window.start, window.end, cells * 2)

@@ -65,6 +65,7 @@ _JSON_BODY = re.compile(rb'"(?:message|msg)"\s?:\s?"((?:Decode|Prefill) batch[,.
 _USAGE = re.compile(rb"(?:launch_server\.py|(?:python3? -m )?sglang[\w .-]{0,40}): error: [^\n]{1,300}")
 _USAGE_HEAD = re.compile(rb"usage: (?:launch_server\.py|sglang)\b")
 _STYLE = re.compile(rb"\x1b\[[\d;?]{0,16}[A-Za-z]")
+_TRACEBACK = b"Traceback (most recent call last):"
 _KEPT = 4096  # brackets that are remembered
 _LONGEST_BEFORE = 2048  # bytes in front of a body: a bar and its blocks of three bytes each
 
@@ -93,6 +94,7 @@ class SglangParser:
         self._count_answers(text, found)
         self._open_launches = {at: record for at, record in self._open_launches.items() if at == start + len(block)}
         self._end = start + len(block)
+        self._traceback.end_block(self._end)
         return found.block(tuple(self._ranks))
 
     def finish(self) -> Block:
@@ -167,7 +169,7 @@ class SglangParser:
 
     def _read_other_lines(self, text: bytes, found: Findings) -> None:
         others = b"\n".join(_OTHER_LINE.findall(text))
-        is_waiting = bool(self._open_launches) or self._traceback.is_open
+        is_waiting = bool(self._open_launches) or self._traceback.is_waiting
         needles = [needle for needle in _NEEDLES if needle in others]
         if not needles and not is_waiting:
             return
@@ -180,7 +182,7 @@ class SglangParser:
             if self._open_launches and (record := self._open_launches.pop(offset, None)):
                 if self._go_on(record, line, offset, end, found):
                     continue
-            elif not self._traceback.is_open and not any(needle in line for needle in needles):
+            elif not self._traceback.wants(offset) and not any(needle in line for needle in needles):
                 continue
             if crash := self._traceback.read(line, offset, end):
                 self._add(crash, found)
@@ -256,6 +258,8 @@ class SglangParser:
             self._read_launch(body, prefix, offset, found)
         elif event := read_event(body, prefix, offset):
             self._add(event, found)
+            if is_ended and isinstance(event, Crashed) and body.rstrip().endswith(_TRACEBACK):
+                self._traceback.announce(found.line_end(offset))
 
     def _read_launch(self, body: bytes, prefix: Prefix, offset: int, found: Findings) -> None:
         if RECORD.match(body) is None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from specmon.events import Block, Drafted, EnvironmentSet, LogEvent, WentIdle
+from specmon.events import Block, Crashed, Drafted, EnvironmentSet, LogEvent, WentIdle
 from specmon.formats import nccl
 from specmon.formats.traceback import TracebackReader
 from specmon.formats.vllm.findings import ClockSeen, Findings
@@ -142,7 +142,8 @@ class VllmParser:
         offset = found.start + position
         plain = _without_process(without_styles(line))
         was_open = self._traceback.is_open
-        if crash := self._traceback.read(plain, offset, offset + len(line) + 1):
+        crash = self._traceback.read(plain, offset, offset + len(line) + 1)
+        if isinstance(crash, Crashed):
             found.recognised += 1
             self._add(self._lifecycle.traceback(crash), found)
         if was_open and plain.startswith(b" "):
