@@ -125,6 +125,25 @@ def _ssh(function: _Function) -> _Function:
     return gathered  # type: ignore[return-value]  # the same function with one more step before it
 
 
+def _span(function: _Function) -> _Function:
+    for option in (
+        click.option(
+            "--run",
+            type=click.IntRange(min=1),
+            metavar="N",
+            help="Which life of the server to judge; else the last.",
+        ),
+        click.option("--until", metavar="TIME", help="Leave out samples after this time of the log."),
+        click.option(
+            "--since",
+            metavar="TIME",
+            help="Leave out samples before this time of the log: 2026-02-26T16:41:43, 16:41:43, or -10m from its end.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
 def _screen(function: _Function) -> _Function:
     for option in (
         click.option("--ascii", "is_ascii", is_flag=True, help="Draw with ASCII characters only."),
@@ -208,6 +227,7 @@ def connect(**options: Any) -> int:
 @_sides
 @_reference
 @_speed("1")
+@_span
 @_formats
 @_ssh
 @_screen
@@ -246,6 +266,7 @@ def demo(**options: Any) -> int:
     show_default=True,
     help="How to print the result.",
 )
+@_span
 @_formats
 @_ssh
 def summary(**options: Any) -> int:

@@ -412,4 +412,5 @@ class Block:
     answers: Answers = Answers()
     unparsed: array[int] = field(default_factory=_integers)
     habits: Habits = Habits()
+    outside: int = 0  # samples that were taken out because they lie outside the times asked for
     clipped: int = 0  # statistics lines that a terminal cut columns out of, but which could be read

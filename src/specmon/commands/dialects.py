@@ -16,6 +16,7 @@ from specmon.formats.custom import FaultyFormat, load_format
 from specmon.formats.detect import built_in_dialects
 from specmon.formats.guarded import guarded
 from specmon.formats.reader import LogReader
+from specmon.formats.window import TimeWindow, WindowedReader
 from specmon.visible import visible
 
 GROUP = "specmon.formats"
@@ -56,14 +57,14 @@ def found_dialects(files: Sequence[Path] = ()) -> list[Found]:
     return found
 
 
-def reader_of(files: Sequence[Path]) -> Callable[[], LogReader]:
+def reader_of(files: Sequence[Path], window: TimeWindow | None = None) -> Callable[[], LogReader]:
     """Makes the readers of a command. A faulty format that is named is a ConfigError; others are told and left out."""
     found = found_dialects(files)
     for one in found:
         if one.fault:
             click.echo(f"specmon: {visible(one.fault)}", err=True)
     dialects = [one.dialect for one in found if one.dialect is not None]
-    return lambda: LogReader(dialects)
+    return lambda: LogReader(dialects) if window is None else WindowedReader(window, dialects)
 
 
 def read_text(path: Path) -> str:

@@ -23,6 +23,7 @@ from specmon.commands.places import (
 )
 from specmon.commands.reference import chosen_reference
 from specmon.commands.show import has_screen, show
+from specmon.commands.span import chosen_window
 from specmon.errors import ConfigError
 from specmon.feeds.replay import ReplayFeed, ReplayLog
 from specmon.feeds.timeline import timeline_of
@@ -58,6 +59,9 @@ def replay(
     reference: str | None,
     reference_tok_s: str | None,
     ssh: SshOptions,
+    since: str | None,
+    until: str | None,
+    run: int | None,
     format_files: Sequence[Path],
     speed: float,
     is_plain: bool,
@@ -76,7 +80,10 @@ def replay(
     if not given:
         raise ConfigError("replay needs a log: name a file, a capture directory or - for stdin, or try `specmon demo`.")
 
-    async def run() -> int:
+    window = chosen_window(since, until, [address for _, address in given])
+    windowed = reader_of(format_files, window)
+
+    async def play() -> int:
         with ExitStack() as stack:
             cast = _Cast()
             async with Hosts(ssh_settings(ssh)) as hosts:
@@ -85,7 +92,7 @@ def replay(
                         await _join(cast, single, role, hosts, stack, reader)
 
             def new_session() -> Session:
-                session = Session(reference=chosen, mode="replay", reader=reader)
+                session = Session(reference=chosen, mode="replay", reader=windowed, run=run)
                 for key, source, declared, label in cast.servers:
                     session.add(key, source, role=declared, label=label)
                 return session
@@ -101,7 +108,7 @@ def replay(
             )
             return await show(feed, is_plain=is_plain, interval_s=interval_s, theme=theme, is_ascii=is_ascii)
 
-    return asyncio.run(run())
+    return asyncio.run(play())
 
 
 async def _join(

@@ -13,6 +13,7 @@ from specmon.captures.reader import CapturedLog, is_capture, open_capture
 from specmon.commands.dialects import reader_of
 from specmon.commands.places import Hosts, SshOptions, expanded, local_folder, open_source, ssh_settings
 from specmon.commands.reference import chosen_reference
+from specmon.commands.span import chosen_window, require_run
 from specmon.errors import ConfigError, SpecmonError
 from specmon.monitor.session import Session
 from specmon.monitor.snapshot import Role
@@ -31,6 +32,9 @@ def summary(
     reference: str | None,
     reference_tok_s: str | None,
     ssh: SshOptions,
+    since: str | None,
+    until: str | None,
+    run: int | None,
     format_files: Sequence[Path],
     form: Literal["text", "json"],
 ) -> int:
@@ -42,9 +46,13 @@ def summary(
     ]
     if not given:
         raise ConfigError("summary needs a log: name a file, a capture directory, HOST:PATH or - for stdin.")
-    session = Session(reference=chosen_reference(reference, reference_tok_s), reader=reader_of(format_files))
+    window = chosen_window(since, until, [address for _, address in given])
+    session = Session(
+        reference=chosen_reference(reference, reference_tok_s), reader=reader_of(format_files, window), run=run
+    )
     unread = asyncio.run(_read_all(session, given, ssh_settings(ssh)))
     session.finish()
+    require_run(session, run)
     for reason in unread:
         click.echo(f"specmon: {visible(reason)}", err=True)
     if form == "json":

@@ -74,6 +74,14 @@ def timeline_of(
     return Timeline(arrivals, tuple(arrivals.moment_of(offset) for offset in stamps.samples))
 
 
+def newest_stamp(path: Path) -> float | None:
+    """The newest time that a log tells on its own clock, None when it tells none."""
+    stamps = _Stamps()
+    for blocks in _blocks(read_chunks(path), LogReader()):
+        stamps.add(blocks)
+    return stamps.at[-1] if stamps.at else None
+
+
 def _blocks(chunks: Iterable[tuple[int, bytes]], reader: LogReader) -> Iterator[list[Block]]:
     framer = LineFramer()
     for offset, data in chunks:

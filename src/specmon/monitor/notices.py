@@ -69,11 +69,16 @@ def _of_stream(server: ServerMonitor, *, is_finished: bool) -> list[Notice]:
                 "figures that were cut are unknown. Read the log from the file, not from a terminal.",
             )
         )
+    if server.outside:
+        found.append(
+            Notice("outside_window", f"{server.outside} samples lie outside the times asked for and enter no figure.")
+        )
     if len(server.lives) > 1:
         found.append(
             Notice(
                 "restart",
-                f"The log holds {len(server.lives)} lives of the server. The figures are those of the last one; "
+                f"The log holds {len(server.lives)} lives of the server. The figures are those of "
+                f"{'the last one' if server.run is None else f'number {server.run}'}; "
                 "nothing of the earlier ones enters them.",
             )
         )

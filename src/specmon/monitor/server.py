@@ -41,6 +41,8 @@ class ServerMonitor:
         self.gaps: list[str] = []  # why bytes of the log are missing
         self.hidden = 0  # lines of which a carrier shows only the size
         self.recognised = 0
+        self.outside = 0  # samples outside the times asked for
+        self.run: int | None = None  # the life that is asked for, counted from 1; None: the newest
         self.engine: str | None = None  # whose log it is; None while no line of it is known
         self.unreadable: str | None = None  # why the source could not be opened
         self.is_undated = False  # some stamps lack a date or a year, or count from the start of the process
@@ -102,6 +104,7 @@ class ServerMonitor:
                 self.history.lives.begin()  # another engine has taken over the log
             self.engine = engine
         self.recognised += block.recognised
+        self.outside += block.outside
         self.clipped += block.clipped
         self.unparsed += len(block.unparsed)
         self._unparsed_at.extend(block.unparsed)
@@ -133,8 +136,10 @@ class ServerMonitor:
 
     @property
     def life(self) -> Life | None:
-        """The current one."""
-        return self.history.lives.current
+        """The one whose figures are asked for: the current one, unless a run was named."""
+        if self.run is None:
+            return self.history.lives.current
+        return self.lives[self.run - 1] if len(self.lives) >= self.run else None
 
     @property
     def logged_role(self) -> Role:

@@ -38,11 +38,13 @@ class Session:
         title: str = "specmon",
         mode: str = "live",
         reader: Callable[[], LogReader] = LogReader,
+        run: int | None = None,
     ) -> None:
         self.reference = reference
         self.running = running  # the level that the user asks for
         self.title = title
         self.mode = mode
+        self.run = run  # the life of each server that figures are asked of; None: the newest
         self.is_finished = False
         self.log = LogBuffer()
         self._reader = reader
@@ -64,6 +66,7 @@ class Session:
 
     def _enter(self, key: str, source: str, role: Role | None, label: str | None) -> ServerMonitor:
         server = ServerMonitor(key, source, declared=role)
+        server.run = self.run
         trust = TrustWatch(self.reference) if self.reference is not None else None
         self._entries[key] = _Entry(server, label, trust)
         return server
