@@ -8,18 +8,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specmon.ui.layout import Area, Focus, Form, plan
+from specmon.ui.layout import Area, Focus, Form, Needs, plan
 
 
 def _overlap(a: Area, b: Area) -> bool:
     return a.x < b.x + b.width and b.x < a.x + a.width and a.y < b.y + b.height and b.y < a.y + a.height
 
 
-@given(st.integers(40, 300), st.integers(12, 100), st.sampled_from(Focus), st.booleans(), st.booleans())
+_needs = st.builds(Needs, verdict=st.integers(2, 5), note=st.integers(0, 2), others=st.integers(0, 3))
+
+
+@given(st.integers(40, 300), st.integers(12, 100), st.sampled_from(Focus), st.booleans(), _needs)
 def test_no_panel_overlaps_another_or_leaves_the_screen(
-    width: int, height: int, focus: Focus, playback: bool, note: bool
+    width: int, height: int, focus: Focus, playback: bool, needs: Needs
 ) -> None:
-    areas = plan(width, height, focus=focus, has_playback=playback, has_note=note).areas
+    areas = plan(width, height, focus=focus, has_playback=playback, needs=needs).areas
     for area in areas.values():
         assert area.x >= 0
         assert area.y >= 0
@@ -62,6 +65,14 @@ def test_panels_go_in_the_agreed_order_when_rows_are_short() -> None:
 
 
 def test_replay_bar_and_demo_note_have_their_rows() -> None:
-    areas = plan(80, 24, has_playback=True, has_note=True).areas
+    areas = plan(80, 24, has_playback=True, needs=Needs(note=2)).areas
     assert areas["playback"].height == areas["note"].height == 1
     assert areas["playback"].y == areas["footer"].y - 1
+
+
+def test_words_get_a_second_row_only_where_there_is_room() -> None:
+    needs = Needs(verdict=3, note=2, others=1)
+    tall, short = plan(120, 40, needs=needs).areas, plan(120, 24, needs=needs).areas
+    assert (tall["verdict"].height, tall["note"].height, tall["others"].height) == (3, 2, 1)
+    assert (short["verdict"].height, short["note"].height) == (2, 1)
+    assert "others" not in short

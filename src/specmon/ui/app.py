@@ -18,6 +18,7 @@ from specmon.ui.dashboard import Dashboard
 from specmon.ui.help import HelpScreen
 from specmon.ui.layout import Focus
 from specmon.ui.look import AsciiFilter, Look
+from specmon.ui.palette import commands
 from specmon.ui.panels.bars import KeyBar, PlaybackBar
 from specmon.ui.panels.evidence import Differences
 from specmon.ui.panels.header import Header
@@ -54,6 +55,7 @@ class SpecmonApp(App[None]):
         Binding("d", "show_differences", "Configuration that differs", id="view.differences"),
         Binding("escape", "show_overview", "Overview", id="view.overview"),
         Binding("t", "next_theme", "Next theme", id="view.theme"),
+        Binding("s", "save_picture", "Save a picture (SVG)", id="view.picture"),
         Binding("question_mark", "show_help", "Help", key_display="?", id="app.help"),
         Binding("q", "quit", "Quit", id="app.quit"),
         Binding("ctrl+c", "interrupt", "Quit", show=False, priority=True, id="app.interrupt"),
@@ -245,6 +247,19 @@ class SpecmonApp(App[None]):
         """Ctrl+C ends the program as it ends every other one."""
         self.exit(return_code=EXIT_INTERRUPTED)
 
+    def action_save_picture(self) -> None:
+        """Write what the screen shows into the current folder."""
+        # The palette must be gone before the picture is taken.
+        self.set_timer(0.1, self._save_picture)
+
+    def _save_picture(self) -> None:
+        try:
+            path = self.save_screenshot(path=str(Path.cwd()))
+        except OSError as error:
+            self.notify(f"{error.strerror or error}", title="No picture", severity="error", markup=False)
+            return
+        self.notify(path, title="Picture saved", markup=False)
+
     def action_show_help(self) -> None:
         """All keys and signs."""
         if not isinstance(self.screen, HelpScreen):
@@ -252,23 +267,7 @@ class SpecmonApp(App[None]):
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Everything that has a key, by name."""
-        yield SystemCommand("Pause", "Pause the replay, or freeze the live picture", self.action_toggle_pause)
-        yield SystemCommand("Log", "Show or leave the log", self.action_show_log)
-        yield SystemCommand("Configuration", "Show what differs", self.action_show_differences)
-        yield SystemCommand("Overview", "Back to all panels", self.action_show_overview)
-        if self._feed.controls is not None:
-            yield SystemCommand("Faster", "Play the replay faster", lambda: self.action_change_speed(1))
-            yield SystemCommand("Slower", "Play the replay slower", lambda: self.action_change_speed(-1))
-            yield SystemCommand("Next sample", "Step to the next sample", lambda: self.action_step(1))
-            yield SystemCommand("Sample before", "Step back by one sample", lambda: self.action_step(-1))
-            yield SystemCommand("10 seconds forward", "Move on the log's clock", lambda: self.action_seek(10))
-            yield SystemCommand("10 seconds back", "Move on the log's clock", lambda: self.action_seek(-10))
-            yield SystemCommand("Start", "Go to the first line", self.action_seek_start)
-            yield SystemCommand("End", "Go to the last line", self.action_seek_end)
-        yield SystemCommand("Next theme", "Dark, light, high contrast, your own", self.action_next_theme)
-        yield SystemCommand("Theme", "Choose a theme by name", self.action_change_theme)
-        yield SystemCommand("Help", "Keys and signs", self.action_show_help)
-        yield SystemCommand("Quit", "Leave specmon", self.action_quit)
+        return commands(self, is_replay=self._feed.controls is not None)
 
     # --- themes -----------------------------------------------------------------------------------
 

@@ -7,19 +7,21 @@ from textual.containers import Container
 from textual.reactive import reactive
 
 from specmon.monitor.snapshot import EMPTY, Role, Snapshot
-from specmon.ui.layout import Focus, Form, Plan, plan
+from specmon.ui.layout import Focus, Form, Needs, Plan, plan
 from specmon.ui.look import Look
 from specmon.ui.panels.acceptance import Acceptance
-from specmon.ui.panels.bars import DemoNote, KeyBar, PlaybackBar
+from specmon.ui.panels.bars import DemoNote, KeyBar, PlaybackBar, note_of
 from specmon.ui.panels.comparison import Comparison, Phases
 from specmon.ui.panels.evidence import Differences, Events, Pending, TrustPanel
 from specmon.ui.panels.header import Header
+from specmon.ui.panels.levels import Levels
 from specmon.ui.panels.logpane import LogPane
+from specmon.ui.panels.others import MOST, Others
 from specmon.ui.panels.side import Side
-from specmon.ui.panels.verdict import VerdictBand
+from specmon.ui.panels.verdict import VerdictBand, rows_needed
+from specmon.ui.row import flow, visible
 
 _RATIO = "not measured yet: samples of both servers are not paired by the clock"
-_LEVELS = "one level so far; each further one needs clean samples of both servers"
 
 
 class Dashboard(Container):
@@ -32,7 +34,8 @@ class Dashboard(Container):
         super().__init__(id="dashboard")
         self.look = look
         self._plan: Plan | None = None
-        self._shape = (False, False)
+        self._has_playback = False
+        self._needs = Needs()
 
     def compose(self) -> ComposeResult:
         """Every panel; those without a place are hidden."""
@@ -50,8 +53,9 @@ class Dashboard(Container):
         yield Events(look, id="events", classes="box").data_bind(bound)
         yield Differences(look, id="differences", classes="box").data_bind(bound)
         yield TrustPanel(look, id="trust", classes="box").data_bind(bound)
-        yield Pending(look, "break-even by level", _LEVELS, id="levels").data_bind(bound)
+        yield Levels(look, id="levels", classes="box").data_bind(bound)
         yield LogPane(look, id="log").data_bind(bound)
+        yield Others(look, id="others").data_bind(bound)
         yield PlaybackBar(look, id="playback").data_bind(bound)
         yield KeyBar(look, id="footer").data_bind(bound)
 
@@ -62,7 +66,7 @@ class Dashboard(Container):
 
     def watch_snapshot(self, snapshot: Snapshot) -> None:
         """A replay bar or a demo note may have come or gone."""
-        if self._shape != self._shape_of(snapshot):
+        if self._has_playback != (snapshot.playback is not None) or self._needs != self._needs_of(snapshot):
             self.place()
 
     def watch_focus_on(self) -> None:
@@ -71,19 +75,27 @@ class Dashboard(Container):
 
     def on_resize(self) -> None:
         """A new size needs a new plan."""
+        self._needs = Needs()
         self.place()
 
-    def _shape_of(self, snapshot: Snapshot) -> tuple[bool, bool]:
-        return snapshot.playback is not None, snapshot.mode == "demo" or bool(snapshot.demo_note)
+    def _needs_of(self, snapshot: Snapshot) -> Needs:
+        """Rows for the words of the moment; what was given once stays, so that nothing below jumps to and fro."""
+        width, before = self.size.width, self._needs
+        note = len(flow(visible(note_of(snapshot)), width - 8, 2))
+        return Needs(
+            max(before.verdict, rows_needed(snapshot.headline, width)),
+            max(before.note, note) if note else 0,
+            min(MOST, len(snapshot.others)),
+        )
 
     def place(self) -> None:
         """Give every panel its rectangle."""
         width, height = self.size
         if not width or not height:
             return
-        self._shape = self._shape_of(self.snapshot)
-        playback, note = self._shape
-        wanted = plan(width, height, focus=self.focus_on, has_playback=playback, has_note=note)
+        self._has_playback = self.snapshot.playback is not None
+        self._needs = self._needs_of(self.snapshot)
+        wanted = plan(width, height, focus=self.focus_on, has_playback=self._has_playback, needs=self._needs)
         if wanted == self._plan:
             return
         self._plan = wanted

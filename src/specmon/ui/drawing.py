@@ -88,12 +88,12 @@ def _grid(plot: Plot, window: Window, cells: int, rows: int, ascii_only: bool) -
     found = braille.bridge(found, join_limit(shown, cell_s / 2), frozenset(walls))
     line, area = braille.raster(found, plot.low, plot.high, rows)
     lines, areas = (_ASCII_LINES, _ASCII_AREAS) if ascii_only else (_LINES, _AREAS)
-    for row, strokes, fills in zip(grid, line, area, strict=True):
+    for target, strokes, fills in zip(grid, line, area, strict=True):
         for cell, (stroke, fill) in enumerate(zip(strokes, fills, strict=True)):
             if stroke:
-                row[cell] = lines[stroke | fill]
+                target[cell] = lines[stroke | fill]
             elif fill:
-                row[cell] = areas[fill]
+                target[cell] = areas[fill]
     # A column is hollow only where every sample of it is left out: zoomed out, one in forty would hide all the others.
     taken |= {_cell(at, window, cells) for at, _ in other}
     for at, value in left_out:

@@ -18,8 +18,9 @@ _KEYS = (
     ("d", "configuration: what differs from the reference and between the servers"),
     ("esc", "back to all panels"),
     ("t", "next theme"),
+    ("s", "save the screen as a picture (SVG) in the current folder"),
     ("ctrl+p", "command palette: every action by its name"),
-    ("q", "quit"),
+    ("q  ctrl+c", "quit"),
 )
 _REPLAY_KEYS = (
     ("+  -", "faster, slower"),
@@ -79,6 +80,7 @@ class HelpScreen(ModalScreen[None]):
             ("│ restart", "a new life of the server"),
             ("┊ gap", "bytes that never came"),
             ("◦", "a sample that is left out: idle time, prefill, start-up"),
+            ("dim dots  ↑", "samples of another number of running requests; ↑ is beyond the scale"),
             ("┈", "the reference, or the break-even accept length"),
             ("?", "a statistics line that could not be read, or a figure nobody measures"),
         )

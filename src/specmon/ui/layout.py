@@ -13,6 +13,7 @@ from enum import StrEnum
 NARROW = 72
 WIDE = 110
 HUGE = (180, 50)
+TALL = 30  # from here on words may have a second row
 
 
 class Form(StrEnum):
@@ -51,6 +52,18 @@ class Plan:
     figure_rows: int = 2
     chart_rows: int = 0  # the time axis included
     cycle_rows: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """Rows that the words of a moment need; on a short terminal they do with less."""
+
+    verdict: int = 2
+    note: int = 0  # the note of a demo
+    others: int = 0  # servers that are not compared
+
+
+_NO_NEEDS = Needs()
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,14 +134,16 @@ _FAR = 10_000
 
 
 def plan(
-    width: int, height: int, *, focus: Focus = Focus.OVERVIEW, has_playback: bool = False, has_note: bool = False
+    width: int, height: int, *, focus: Focus = Focus.OVERVIEW, has_playback: bool = False, needs: Needs = _NO_NEEDS
 ) -> Plan:
     """The plan for a terminal of that size."""
+    if height < TALL:
+        needs = Needs(note=min(1, needs.note))
     if width < NARROW:
-        return _narrow(width, height, focus, has_playback, has_note)
+        return _narrow(width, height, focus, has_playback, needs)
     if width >= HUGE[0] and height >= HUGE[1] and focus is Focus.OVERVIEW:
-        return _huge(width, height, has_playback, has_note)
-    return _two_columns(width, height, focus, has_playback, has_note)
+        return _huge(width, height, has_playback, needs)
+    return _two_columns(width, height, focus, has_playback, needs)
 
 
 def _top(stack: _Stack, verdict: int, note: int, header: int = 1) -> None:
@@ -137,7 +152,7 @@ def _top(stack: _Stack, verdict: int, note: int, header: int = 1) -> None:
     stack.full("note", note)
 
 
-def _narrow(width: int, height: int, focus: Focus, has_playback: bool, has_note: bool) -> Plan:
+def _narrow(width: int, height: int, focus: Focus, has_playback: bool, needs: Needs) -> Plan:
     lower = "log" if focus is Focus.LOG else "differences" if focus is Focus.DIFFERENCES else "events"
     bands = [
         _Band("verdict", 4 if height >= 12 else 3, 4, 4),
@@ -146,7 +161,8 @@ def _narrow(width: int, height: int, focus: Focus, has_playback: bool, has_note:
         _Band("footer", 1, 1, 1),
         *([_Band("playback", 1, 1, 1)] if has_playback else []),
         _Band("comparison", 2, 2, 2),
-        *([_Band("note", 1, 1, 1)] if has_note else []),
+        *([_Band("note", needs.note, needs.note, needs.note)] if needs.note else []),
+        *([_Band("others", needs.others, needs.others, needs.others)] if needs.others else []),
         *([_Band(lower, 4, _FAR, _FAR)] if focus is not Focus.OVERVIEW else []),
         _Band("phases", 1, 1, 1),
         _Band("samples", 1, 1, 1),
@@ -173,21 +189,23 @@ def _lines(rows: Mapping[str, int]) -> int:
 
 
 def _bottom(stack: _Stack, height: int, rows: Mapping[str, int]) -> None:
-    stack.y = max(stack.y, height - rows.get("playback", 0) - rows.get("footer", 0))
+    stack.y = max(stack.y, height - sum(rows.get(name, 0) for name in ("others", "playback", "footer")))
+    stack.full("others", rows.get("others", 0))
     stack.full("playback", rows.get("playback", 0))
     stack.full("footer", rows.get("footer", 0))
 
 
-def _two_columns(width: int, height: int, focus: Focus, has_playback: bool, has_note: bool) -> Plan:
+def _two_columns(width: int, height: int, focus: Focus, has_playback: bool, needs: Needs) -> Plan:
     is_wide = width >= WIDE
     is_overview = focus is Focus.OVERVIEW
     bands = [
-        _Band("verdict", 2, 2, 3 if height < 16 else 2),
+        _Band("verdict", 2, min(4, needs.verdict), 3 if height < 16 else min(4, max(2, needs.verdict))),
         _Band("figures", 4, 4, 4),
         _Band("header", 1, 1, 1),
         _Band("footer", 1, 1, 1),
         *([_Band("playback", 1, 1, 1)] if has_playback else []),
-        *([_Band("note", 1, 1, 1)] if has_note else []),
+        *([_Band("note", needs.note, needs.note, needs.note)] if needs.note else []),
+        *([_Band("others", needs.others, needs.others, needs.others)] if needs.others else []),
     ]
     if is_wide and is_overview:
         bands += [
@@ -234,12 +252,12 @@ def _two_columns(width: int, height: int, focus: Focus, has_playback: bool, has_
     return Plan(Form.WIDE if is_wide else Form.NORMAL, stack.areas, figures, chart)
 
 
-def _huge(width: int, height: int, has_playback: bool, has_note: bool) -> Plan:
+def _huge(width: int, height: int, has_playback: bool, needs: Needs) -> Plan:
     right = min(64, max(42, width // 4 - 2))
     left = width - right
-    bottom = 1 + has_playback
+    bottom = 1 + has_playback + needs.others
     stack = _Stack(width)
-    _top(stack, 5, int(has_note))
+    _top(stack, 5, needs.note)
     top = stack.y
     stack.width = left
     rows = _grant(
@@ -262,7 +280,7 @@ def _huge(width: int, height: int, has_playback: bool, has_note: bool) -> Plan:
     stack.full("log", rows.get("log", 0))
     _column(stack.areas, left, top, right, height - top - bottom)
     stack.width = width
-    _bottom(stack, height, {"playback": int(has_playback), "footer": 1})
+    _bottom(stack, height, {"others": needs.others, "playback": int(has_playback), "footer": 1})
     return Plan(Form.HUGE, stack.areas, 3, rows["chart"], rows["cycle"])
 
 
@@ -274,7 +292,7 @@ def _column(areas: dict[str, Area], x: int, y: int, width: int, height: int) -> 
             _Band("trust", 9, 9, 9),
             _Band("differences", 8, 18, 24),
             _Band("phases", 6, 6, 6),
-            _Band("levels", 4, 4, 4),
+            _Band("levels", 4, 6, 12),
             _Band("events", 6, _FAR, _FAR),
         ],
     )

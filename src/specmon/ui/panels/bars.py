@@ -9,9 +9,17 @@ from textual.content import Content
 from textual.message import Message
 from textual.reactive import reactive
 
+from specmon.monitor.snapshot import Snapshot
 from specmon.ui import figures
 from specmon.ui.panel import Panel
-from specmon.ui.row import Piece, fit, fits, piece
+from specmon.ui.row import Piece, fit, fits, flow, piece, visible
+
+
+def note_of(snapshot: Snapshot) -> str:
+    """The note of the demo, or of the capture that is replayed."""
+    if snapshot.mode != "demo" and not snapshot.demo_note:
+        return ""
+    return snapshot.demo_note or "recorded logs, played over a real SSH connection to this machine"
 
 
 class DemoNote(Panel):
@@ -20,11 +28,15 @@ class DemoNote(Panel):
     depends_on = ("demo_note", "mode")
 
     def rows(self, width: int, height: int) -> Sequence[Content]:
-        """One row."""
-        note = self.snapshot.demo_note or "recorded logs, played over a real SSH connection to this machine"
+        """One row, two for a long note on a screen that has them."""
         # A capture may bring notes of its own into a replay; only the demo calls itself one.
         label = " DEMO " if self.snapshot.mode == "demo" else " NOTE "
-        return [fit([piece((label, "bold reverse $brand")), piece((note, "$foreground"))], width)]
+        first, *more = flow(visible(note_of(self.snapshot)), width - len(label) - 2, height) or [""]
+        indent = " " * (len(label) + 2)
+        return [
+            fit([piece((label, "bold reverse $brand")), piece((first, "$foreground"))], width),
+            *(Content.assemble(indent, (line, "$foreground")) for line in more),
+        ]
 
 
 class PlaybackBar(Panel):

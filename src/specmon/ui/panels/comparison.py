@@ -9,6 +9,7 @@ from textual.content import Content
 from specmon.monitor.snapshot import AgainstReference, ComparisonView, LevelFigures, ServerView, Snapshot, Trust
 from specmon.ui import figures
 from specmon.ui.panel import Panel
+from specmon.ui.panels.levels import level_pieces
 from specmon.ui.row import Piece, first_that_fits, fit, piece
 
 _HOW = "SGLang ≥ 0.5.11 with --enable-metrics and SGLANG_ENABLE_METRICS_DEVICE_TIMER=1"
@@ -39,6 +40,10 @@ class Comparison(Panel):
         rows = [self._speedup(width), self._break_even(width)]
         if self.has_phases_beside:
             return [*rows, self._load(width), self._samples(width), self._left_out(width)][:height]
+        levels = self.snapshot.comparison.levels if self.snapshot.comparison is not None else ()
+        if height > 5 and len(levels) > 1:
+            by_level = self._row("by level", level_pieces(levels, self.look), width=width)
+            return [*rows, by_level, self._load(width), self._samples(width), self._phases(width, 1)[0]]
         phases = self._phases(width, min(2, height - 4) if height > 4 else 1)
         rows += [phases[0], self._samples(width), self._load(width)][: max(0, height - 2)]
         if height > 5 and len(phases) > 1:

@@ -22,6 +22,11 @@ _TRUST = {
     Trust.DIVERGED: ("✗", "DIVERGED", "bold $alert"),
     Trust.RECOVERED: ("✓", "recovered", "$good"),
 }
+_WRITE_DOWN = (
+    "write down what the baseline gave when it was as it should be:",
+    "--reference-tok-s X@B, X tok/s at B running,",
+    "or a file NAME.toml in ./references, chosen by --reference NAME",
+)
 _WEIGHTS = {"matters": ("!", "bold $caution"), "unknown": ("?", "$foreground"), "expected": ("+", "$quiet")}
 
 
@@ -39,8 +44,8 @@ class Events(Panel):
         if not self.snapshot.events:
             return [Content.assemble((" nothing has happened yet", "$quiet"))]
         rows: list[Content] = []
-        # A narrow, tall column has room for a second row where a sentence needs it.
-        lines = 2 if width < 72 and height >= 8 else 1
+        # A sentence may have a second row where it needs one: the newest events are worth more than the older ones.
+        lines = 2 if height >= 4 else 1
         for event in self.snapshot.events[:height]:
             style = SEVERITY_STYLE[event.severity]
             who = f"{event.server} " if event.server else ""
@@ -69,7 +74,7 @@ def difference_rows(found: Sequence[Difference], width: int, look: Look) -> list
     for each in found:
         sign, style = _WEIGHTS.get(each.weight, ("·", "$quiet"))
         name = _tail(visible(each.name), name_width)
-        before, now = _value(each.before, before_width), _value(each.now, now_width)
+        before, now = _values(each.before, each.now, before_width, now_width)
         tail = f"  {each.weight}" if weight_width else ""
         rows.append(
             Content.assemble(
@@ -95,6 +100,27 @@ def _pad(text: str, width: int) -> str:
 
 def _value(value: str | None, width: int) -> str:
     return "not set" if value is None and width >= 7 else "–" if value is None else cut(visible(value), width)
+
+
+def _values(before: str | None, now: str | None, before_width: int, now_width: int) -> tuple[str, str]:
+    """Both values as far as there is room; long ones that begin alike are shown from where they differ."""
+    if before is None or now is None:
+        return _value(before, before_width), _value(now, now_width)
+    first, second = visible(before), visible(now)
+    if cell_len(first) <= before_width and cell_len(second) <= now_width:
+        return first, second
+    same = next(
+        (i for i, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), min(len(first), len(second))
+    )
+    # From the beginning of the word or number in which they part.
+    start = same
+    while start > 0 and (first[start - 1].isalnum() or first[start - 1] in "_."):
+        start -= 1
+    if same - start > min(before_width, now_width) // 2:
+        start = same
+    if start < 2:
+        return cut(first, before_width), cut(second, now_width)
+    return cut("…" + first[start:], before_width), cut("…" + second[start:], now_width)
 
 
 class Differences(Panel, can_focus=True):
@@ -172,11 +198,11 @@ class TrustPanel(Panel):
         trust = self.snapshot.trust
         sign, word, style = _TRUST[trust.state]
         if trust.state is Trust.NO_REFERENCE:
-            words = flow("record one while the baseline is as it should be: specmon reference record", width - 4, 3)
+            lines = [part for text in _WRITE_DOWN for part in flow(text, width - 4, 3)]
             return [
                 Content.assemble((f" {sign} {word}", "bold $quiet")),
-                *(Content.assemble("   ", (line, "$quiet")) for line in words),
-            ]
+                *(Content.assemble("   ", (line, "$quiet")) for line in lines),
+            ][:height]
         head = [piece((f" {sign} {word}", style))]
         if trust.deviation is not None:
             head.append(piece((figures.percent(trust.deviation, 1), style)))

@@ -136,7 +136,7 @@ class Figures(Panel):
         number = piece((figures.tok_s(view.level.decode_tok_s, 6), self._number_style(view)))
         facts: list[Piece] = []
         if view.is_stale:
-            facts.append(piece((f"! {figures.age(view.age_s)} old", "$caution"), rank=1))
+            facts.append(piece((_age(view), "$caution"), rank=1))
         if self._role is Role.BASELINE and view.reference_tok_s is not None:
             facts.append(piece(("ref ", "$quiet"), (figures.tok_s(view.reference_tok_s), "$foreground"), rank=1))
         if self._role is Role.SPECULATIVE:
@@ -241,12 +241,20 @@ class Side(Vertical):
             cycle.show(plot.Plot(view.points, view.marks, measure, window, 0.0, top, "ms", line, name, level))
 
 
+def _age(view: ServerView) -> str:
+    return "no new line yet" if view.age_s is None else f"! {figures.age(view.age_s)} old"
+
+
 def _state(view: ServerView) -> list[Piece]:
     style = "bold $alert" if view.state is RunState.CRASHED else "$quiet"
     sign = "✗ " if view.state is RunState.CRASHED else ""
     parts = [piece((f"{sign}{view.state.value}", style))]
-    if view.is_stale:
-        parts.append(piece((f"! {figures.age(view.age_s)} old", "bold $caution")))
+    if view.is_stale and view.age_s is None:
+        # A server that ended has said so already; of one that runs the next line will tell.
+        if view.state not in (RunState.EXITED, RunState.CRASHED):
+            parts.append(piece(("read from the log, no new line yet", "$quiet")))
+    elif view.is_stale:
+        parts.append(piece((_age(view), "bold $caution")))
     elif view.age_s is not None:
         # Whole seconds, and none below two: a border that changes paints the whole column.
         ago = "< 2 s ago" if view.age_s < 2 else f"{figures.age(view.age_s)} ago"

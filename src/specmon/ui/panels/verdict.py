@@ -4,14 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rich.cells import cell_len
 from textual.content import Content
 
-from specmon.monitor.snapshot import Severity
+from specmon.monitor.snapshot import Headline, Severity
 from specmon.ui import figures
 from specmon.ui.look import SEVERITY_STYLE
 from specmon.ui.panel import Panel
 from specmon.ui.panels.comparison import against_reference
 from specmon.ui.row import Piece, cut, fit, flow, piece, visible
+
+
+def _broken(head: Headline, title: int, width: int) -> tuple[str, list[str], list[str]]:
+    """The sentence beside the word, the rest of it, and the reason, in as many rows as they need."""
+    sentence = visible(head.sentence)
+    room = width - title - 3
+    first, rest = cut(sentence, room), []
+    if cell_len(sentence) > room:
+        first = flow(sentence, room, 1000)[0]
+        rest = flow(" ".join(sentence.split()[len(first.split()) :]), width - 5, 2)
+    return first, rest, flow(visible(head.why), width - 5, 2)
+
+
+def rows_needed(head: Headline, width: int) -> int:
+    """How many rows the band needs to cut nothing, the beginning of a third row of reasons excepted."""
+    _, rest, why = _broken(head, cell_len(head.word) + 3, width)
+    return max(2, 1 + len(rest) + len(why))
 
 
 class VerdictBand(Panel):
@@ -32,20 +50,16 @@ class VerdictBand(Panel):
             return self._with_tall_figures(width, height)
         if width < 72:
             return self._stacked(width, height)
-        head = self.snapshot.headline
         title = self._word()
-        room = width - title.width - 3
-        sentence, why = visible(head.sentence), visible(head.why)
-        if why or len(sentence) <= room:
-            first, rest = cut(sentence, room), [cut(why, width - 5)]
-        else:
-            # Nothing else needs the second row, so a long sentence may have it.
-            parts = flow(sentence, room, 1000)
-            first = parts[0]
-            left = sentence.split(" ")[len(first.split(" ")) :]
-            rest = flow(" ".join(left), width - 5, 1)
+        first, rest, why = _broken(self.snapshot.headline, title.width, width)
+        # Each has a row; what is left goes to the reason, which is the longer one mostly.
+        why = flow(" ".join(why), width - 5, max(1, height - 1 - len(rest))) if why else []
+        if rest and len(why) + len(rest) > height - 1:
+            first, rest = cut(visible(self.snapshot.headline.sentence), width - title.width - 3), []
+            why = flow(" ".join(why), width - 5, max(1, height - 1))
         rows = [fit([title, piece((first, "bold $foreground"))], width)]
-        rows += [Content.assemble("   ", (line, "$foreground")) for line in rest if line]
+        rows += [Content.assemble("   ", (line, "bold $foreground")) for line in rest]
+        rows += [Content.assemble("   ", (line, "$foreground")) for line in why]
         return rows[:height]
 
     def _word(self) -> Piece:

@@ -1,0 +1,33 @@
+"""What the command palette offers: everything that has a key, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from textual.app import SystemCommand
+
+if TYPE_CHECKING:
+    from specmon.ui.app import SpecmonApp
+
+
+def commands(app: SpecmonApp, *, is_replay: bool) -> Iterator[SystemCommand]:
+    """The commands of a live session, and those that only a replay has."""
+    yield SystemCommand("Pause", "Pause the replay, or freeze the live picture", app.action_toggle_pause)
+    yield SystemCommand("Log", "Show or leave the log", app.action_show_log)
+    yield SystemCommand("Configuration", "Show what differs", app.action_show_differences)
+    yield SystemCommand("Overview", "Back to all panels", app.action_show_overview)
+    if is_replay:
+        yield SystemCommand("Faster", "Play the replay faster", lambda: app.action_change_speed(1))
+        yield SystemCommand("Slower", "Play the replay slower", lambda: app.action_change_speed(-1))
+        yield SystemCommand("Next sample", "Step to the next sample", lambda: app.action_step(1))
+        yield SystemCommand("Sample before", "Step back by one sample", lambda: app.action_step(-1))
+        yield SystemCommand("10 seconds forward", "Move on the log's clock", lambda: app.action_seek(10))
+        yield SystemCommand("10 seconds back", "Move on the log's clock", lambda: app.action_seek(-10))
+        yield SystemCommand("Start", "Go to the first line", app.action_seek_start)
+        yield SystemCommand("End", "Go to the last line", app.action_seek_end)
+    yield SystemCommand("Save a picture (SVG)", "Into the current folder", app.action_save_picture)
+    yield SystemCommand("Next theme", "Dark, light, high contrast, your own", app.action_next_theme)
+    yield SystemCommand("Theme", "Choose a theme by name", app.action_change_theme)
+    yield SystemCommand("Help", "Keys and signs", app.action_show_help)
+    yield SystemCommand("Quit", "Leave specmon", app.action_quit)
