@@ -123,6 +123,12 @@ def test_prefill_is_not_counted_twice_for_duplicates() -> None:
 def test_missing_data_parallel_ranks_are_named() -> None:
     assert _ranks(["DP2 TP2", "DP3 TP3"], [1.0, 1.0]).ranks_missing == ("DP0", "DP1")
     assert _ranks(["TP3"], [1.0]).ranks_missing == ()
+    assert _ranks(["MOE_DP3 TP3"], [1.0]).ranks_missing == ()
+
+
+def test_an_expert_rank_is_no_data_parallel_rank() -> None:
+    figures = _ranks(["DP0 MOE_DP0 TP0", "DP1 MOE_DP0 TP4"], [100.0, 80.0])
+    assert figures.levels[0].decode_tok_s == pytest.approx(180.0)
 
 
 def test_no_level_is_listed_for_an_empty_batch() -> None:
