@@ -45,6 +45,19 @@ def test_notice(log: str, kind: str) -> None:
     assert kind in _kinds(log)
 
 
+@pytest.mark.parametrize(
+    ("log", "kind"),
+    [
+        ([prefill(second, tag="{}") + decode(second, tag="{}") for second in range(6)], "prefill_heavy"),
+        ([decode(second, running=1 + second % 3, tag="{}") for second in range(9)], "batch_unsteady"),
+        ([decode(second, 60.0 if second in (7, 9) else 100.0, tag="{}") for second in range(12)], "outliers"),
+    ],
+)
+def test_ranks_that_repeat_the_first_do_not_hide_a_notice(log: list[str], kind: str) -> None:
+    lines = "".join(line.replace("{}", f"TP{rank}") for line in log for rank in range(8))
+    assert kind in _kinds(lines)
+
+
 def test_moved_level_tells_what_it_was() -> None:
     (text,) = [
         notice.text

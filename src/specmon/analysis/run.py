@@ -199,6 +199,7 @@ class RunStatistics:
         every = [level for rank in counted for level in rank.levels.values()]
         return RunFigures(
             samples=self.samples,
+            counted=sum(rank.samples for rank in counted),
             clean=sum(len(level.clean) for level in every),
             excluded={rule.word: sum(rank.verdicts[rule] for rank in counted) for rule in EXCLUDING},
             first_tok_s=_sum([rank.first_tok_s for rank in decoding]),

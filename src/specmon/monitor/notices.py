@@ -100,7 +100,7 @@ def _of_stream(server: ServerMonitor, *, is_finished: bool) -> list[Notice]:
 
 def _of_life(server: ServerMonitor, life: Life, figures: RunFigures, *, is_finished: bool) -> list[Notice]:
     found = []
-    samples = figures.samples
+    samples = figures.counted
     if figures.ranks_missing:
         found.append(
             Notice(
@@ -139,8 +139,8 @@ def _of_life(server: ServerMonitor, life: Life, figures: RunFigures, *, is_finis
         found.append(
             Notice(
                 "kv_full",
-                f"The KV cache was full with requests waiting in {life.kv_full} of {samples} windows: the load is more "
-                "than the server holds. Lower the concurrency or give it more memory.",
+                f"The KV cache was full with requests waiting in {life.kv_full} of {figures.samples} windows: the load "
+                "is more than the server holds. Lower the concurrency or give it more memory.",
             )
         )
     if life.speculation == "inactive":
@@ -220,11 +220,11 @@ def _of_level(level: LevelFigures) -> list[Notice]:
                 "the figures count only what came since.",
             )
         )
-    elif level.outliers > _MANY_OUTLIERS * level.samples:
+    elif level.outliers > _MANY_OUTLIERS * level.counted:
         found.append(
             Notice(
                 "outliers",
-                f"At {level.running} running {level.outliers} of {level.samples} windows took more than 1.5 times the "
+                f"At {level.running} running {level.outliers} of {level.counted} windows took more than 1.5 times the "
                 "usual cycle. Look for other load on the host.",
             )
         )
