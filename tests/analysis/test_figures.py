@@ -97,6 +97,22 @@ def test_a_rank_without_a_clean_sample_leaves_the_sum_unknown() -> None:
     assert level.ranks_without_clean == ("DP1",)
 
 
+def test_a_rank_that_only_prefills_leaves_the_sum_unknown() -> None:
+    run = Recorder()
+    run.samples(3, tag="DP0")
+    run.run.prefill("DP1", 1)
+    level = run.run.figures().levels[0]
+    assert (level.clean, level.decode_tok_s, level.ranks_without_clean) == (2, None, ("DP1",))
+
+
+def test_a_gap_in_the_stream_is_every_ranks() -> None:
+    run = Recorder()
+    for tag in ("", "TP0", "TP1") * 2:
+        run.sample(tag=tag)
+    run.run.interrupt()
+    assert [run.sample(tag=tag).word for tag in ("", "TP0", "TP1")] == ["after_idle"] * 3
+
+
 @pytest.mark.parametrize(
     ("tags", "counted"),
     [

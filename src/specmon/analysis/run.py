@@ -194,7 +194,9 @@ class RunStatistics:
         """All that the samples so far come to."""
         counted = [self._ranks[tag] for tag in self.counted_ranks]
         decoding = [rank for rank in counted if rank.samples]
-        levels = [self._level(running, decoding) for running in self._levels_seen()]
+        # A tagged rank that only prefills is one of the run's: it decodes in no line, so no sum is whole.
+        adding = [rank for rank in counted if rank.samples or rank.tag]
+        levels = [self._level(running, adding) for running in self._levels_seen()]
         rounds = math.fsum(rank.accept_cycles for rank in counted)
         every = [level for rank in counted for level in rank.levels.values()]
         return RunFigures(
@@ -221,9 +223,9 @@ class RunStatistics:
     def _levels_seen(self) -> list[int]:
         return sorted({running for rank in self._ranks.values() for running in rank.levels if running > 0})
 
-    def _level(self, running: int, decoding: list[RankStatistics]) -> LevelFigures:
+    def _level(self, running: int, adding: list[RankStatistics]) -> LevelFigures:
         samples = sum(rank.levels[running].samples for rank in self._ranks.values() if running in rank.levels)
-        parts = [(rank.tag, rank.levels.get(running)) for rank in decoding]
+        parts = [(rank.tag, rank.levels.get(running)) for rank in adding]
         level = combine_levels(running, parts, samples=samples)
         if not self._windows_hold_prefill:
             level = replace(level, prefill_share=None)
@@ -322,7 +324,7 @@ class RunStatistics:
 
     def _touched(self, tag: str) -> list[RankStatistics]:
         """The ranks that an event of one rank concerns: itself, else all of its data-parallel rank."""
-        if tag in self._ranks:
+        if tag and tag in self._ranks:
             return [self._ranks[tag]]
         group = numbers_of(tag).get("DP")
         if group is None:
