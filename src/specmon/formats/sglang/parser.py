@@ -9,19 +9,9 @@ from __future__ import annotations
 
 import re
 
-from specmon.events import (
-    Block,
-    Crashed,
-    EnvironmentSet,
-    Exited,
-    LaunchContinued,
-    Launched,
-    LogEvent,
-    ProcessStarted,
-    Ready,
-    StopRequested,
-)
+from specmon.events import Block, Crashed, EnvironmentSet, LaunchContinued, Launched
 from specmon.formats import nccl
+from specmon.formats.sglang.endings import Endings, interrupts
 from specmon.formats.sglang.findings import Findings
 from specmon.formats.sglang.launch import RECORD, LaunchRecord
 from specmon.formats.sglang.lifecycle import FAMILIAR, STARTS, read_event
@@ -81,19 +71,20 @@ class SglangParser:
         self._places: dict[bytes, Place] = {}  # of brackets: many lines share their second and rank
         self._open_launches: dict[int, LaunchRecord] = {}  # by the offset at which the record would go on
         self._traceback = TracebackReader(b"sglang")
-        self._is_explained = False  # a line has already said why the server goes down
+        self._endings = Endings()
         self._end = 0  # offset after the last byte
 
     def feed(self, block: bytes, start: int) -> Block:
         """Read a block of whole lines; a last line without a line feed is read as a pending one."""
         text = b"\n" + block
         found = Findings(text, start)
+        found.events += interrupts(text, start)
         self._read_lines(text, found)
         self._read_other_lines(text, found)
         self._count_answers(text, found)
         self._open_launches = {at: record for at, record in self._open_launches.items() if at == start + len(block)}
         self._end = start + len(block)
-        return found.block(tuple(self._ranks))
+        return found.block(tuple(self._ranks), self._endings)
 
     def finish(self) -> Block:
         """Nothing is held back: each line of SGLang is complete in itself."""
@@ -183,7 +174,7 @@ class SglangParser:
             elif not self._traceback.is_open and not any(needle in line for needle in needles):
                 continue
             if crash := self._traceback.read(line, offset, end):
-                self._add(crash, found)
+                found.events.append(crash)
                 found.recognised += 1
             is_ended = match.end() < len(text)
             for piece in line.split(b"\r"):
@@ -227,7 +218,7 @@ class SglangParser:
         if usage := _USAGE.search(line):
             found.recognised += 1
             detail = usage[0].decode("utf-8", "replace")
-            self._add(Crashed(offset, cause="exception", detail=detail), found)
+            found.events.append(Crashed(offset, cause="exception", detail=detail))
             return
         if _USAGE_HEAD.match(line):
             found.recognised += 1
@@ -255,7 +246,7 @@ class SglangParser:
         elif kind == _LAUNCH:
             self._read_launch(body, prefix, offset, found)
         elif event := read_event(body, prefix, offset):
-            self._add(event, found)
+            found.events.append(event)
 
     def _read_launch(self, body: bytes, prefix: Prefix, offset: int, found: Findings) -> None:
         if RECORD.match(body) is None:
@@ -264,19 +255,9 @@ class SglangParser:
         flags = record.begin(body)
         at = None if prefix.at != prefix.at else prefix.at
         process = None if prefix.process < 0 else prefix.process
-        self._add(Launched(offset, at, prefix.rank, process, flags, record.is_complete), found)
+        found.events.append(Launched(offset, at, prefix.rank, process, flags, record.is_complete))
         if not record.is_complete:
             self._open_launches[found.line_end(offset)] = record
-
-    def _add(self, event: LogEvent, found: Findings) -> None:
-        if isinstance(event, Crashed) and event.cause == "signal" and self._is_explained:
-            # The main process tells again what a child, or the operator, has told before.
-            event = Exited(event.offset, event.at, event.rank, event.process, event.detail)
-        elif isinstance(event, Crashed | StopRequested):
-            self._is_explained = True
-        elif isinstance(event, Launched | ProcessStarted | Ready):
-            self._is_explained = False
-        found.events.append(event)
 
     def _rank_index(self, rank: str) -> int:
         return self._ranks.setdefault(rank, len(self._ranks))
