@@ -30,7 +30,12 @@ TRACEBACK = (
         (launch(0) + plain(9, TRACEBACK, "TP0"), RunState.CRASHED),
         (launch(0) + ready(1) + decodes(2, 2) + plain(9, SIGTERM), RunState.EXITED),
         (ready(1) + decodes(2, 2) + plain(9, SIGTERM) + plain(9, CHILD) + plain(9, SIGQUIT), RunState.EXITED),
-        (ready(1) + decodes(2, 2) + plain(9, CHILD), RunState.CRASHED),
+        (ready(1) + decodes(2, 2) + plain(9, CHILD) + plain(9, SIGQUIT), RunState.EXITED),
+        (ready(1) + decodes(2, 2) + plain(9, CHILD) + plain(9, SIGTERM), RunState.EXITED),
+        (ready(1) + decodes(2, 2) + plain(9, CHILD.replace("-15", "-6")), RunState.CRASHED),
+        (ready(1) + decodes(2, 2) + "^C\n" + plain(9, TRACEBACK, "TP0") + plain(9, SIGQUIT), RunState.EXITED),
+        (ready(1) + decodes(2, 2) + "^C" + plain(9, TRACEBACK, "TP0"), RunState.EXITED),
+        (ready(1) + decodes(2, 2) + plain(9, TRACEBACK, "TP0") + "^C\n", RunState.CRASHED),
         (ready(1) + decodes(2, 2) + plain(9, SIGTERM) + decodes(9, 2), RunState.SERVING),  # it drains first
         (plain(0, "Init torch distributed begin.", "TP0"), RunState.UNKNOWN),
     ],
@@ -51,6 +56,21 @@ def test_next_launch_ends_the_life_before() -> None:
     assert [life.state for life in server.lives] == [RunState.EXITED, RunState.SERVING]
     assert [life.statistics.samples for life in server.lives] == [5, 3]
     assert [life.index for life in server.lives] == [1, 2]
+
+
+def test_end_of_a_server_before_the_launch_line_is_another_life() -> None:
+    server = server_of(plain(0, "INFO:     Finished server process [10]") + launch(20))
+    assert [life.state for life in server.lives] == [RunState.EXITED, RunState.STARTING]
+
+
+def test_server_process_that_starts_after_samples_is_another_life() -> None:
+    start = plain(30, "INFO:     Started server process [11]")
+    server = server_of(decodes(0, 3) + start + ready(31) + decodes(32, 4))
+    assert [life.statistics.samples for life in server.lives] == [3, 4]
+
+
+def test_key_typed_into_a_file_without_a_server_is_no_life() -> None:
+    assert server_of("$ sleep 5\n^C\n").lives == []
 
 
 def test_noise_before_the_launch_line_is_part_of_its_life() -> None:
