@@ -119,7 +119,7 @@ def read_fields(body: bytes, *, is_ended: bool = True) -> tuple[dict[bytes, byte
     text = body[:_LONGEST_LINE]
     header = _HEADER.match(text)
     parts = text[header.end() if header else 0 :].split(b", ")
-    if not is_ended:
+    if not is_ended and not text.endswith((b",", b" ")):
         parts.pop()
     fields: dict[bytes, bytes] = {}
     is_clipped = False
