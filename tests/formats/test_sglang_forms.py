@@ -81,6 +81,27 @@ def test_pending_last_line_counts_only_when_its_figure_is_whole(line: str, sampl
 
 
 @pytest.mark.parametrize(
+    ("first", "running", "unparsed"),
+    [
+        ("Decode batch, #running-req: 7, #token: 4", [3], 1),
+        ("Decode batch, #running-req: 7, gen throughput (token/s): 50.0", [3], 1),
+        ("Decode batch, #running-req: 7, gen throughput (token/s): 50.00, #queue-req: 0", [7, 3], 0),
+    ],
+)
+def test_record_written_into_another_takes_nothing_from_it(first: str, running: list[int], unparsed: int) -> None:
+    second = "[2026-04-30 08:57:02 TP1] Decode batch, #running-req: 3, gen throughput (token/s): 80.00, #queue-req: 0"
+    block = _read(_STAMP + first + second)
+    assert (list(block.decode.running), len(block.unparsed)) == (running, unparsed)
+    assert block.decode.tok_s[-1] == 80.0
+    assert block.ranks[block.decode.rank[-1]] == "TP1"
+
+
+def test_records_that_lost_their_line_ends_are_read_in_linear_time() -> None:
+    record = _STAMP + "Decode batch, #running-req: 1, gen throughput (token/s): 80.00, #queue-req: 0"
+    assert len(_read(record * 8000).decode) == 8000
+
+
+@pytest.mark.parametrize(
     "prefix",
     [
         "[2026-04-30 08:57:02] ",

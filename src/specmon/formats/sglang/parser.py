@@ -16,7 +16,7 @@ from specmon.formats.sglang.findings import Findings
 from specmon.formats.sglang.launch import RECORD, LaunchRecord
 from specmon.formats.sglang.lifecycle import FAMILIAR, STARTS, read_event
 from specmon.formats.sglang.prefix import Prefix, PrefixReader
-from specmon.formats.sglang.statistics import DECODE, HEADER, PREFILL, read_decode, read_prefill
+from specmon.formats.sglang.statistics import DECODE, HEADER, PREFILL, read_decode, read_prefill, split_interleaved
 from specmon.formats.traceback import TracebackReader
 
 _CSI = rb"(?:\x1b\[[\d;]{0,16}m)*"
@@ -238,15 +238,26 @@ class SglangParser:
         if b"\x1b" in body:
             body = _STYLE.sub(b"", body)
         if kind == _STATISTICS:
-            rank = self._rank_index(prefix.rank)
-            if body.startswith(b"D"):
-                found.add_decode(read_decode(body, is_ended=is_ended), prefix, rank, offset, is_ended=is_ended)
-            else:
-                found.add_prefill(read_prefill(body, is_ended=is_ended), prefix, rank, offset, is_ended=is_ended)
+            self._read_statistics(body, prefix, offset, is_ended, found)
         elif kind == _LAUNCH:
             self._read_launch(body, prefix, offset, found)
         elif event := read_event(body, prefix, offset):
             found.events.append(event)
+
+    def _read_statistics(self, body: bytes, prefix: Prefix, offset: int, is_ended: bool, found: Findings) -> None:
+        pieces = split_interleaved(body)
+        for position in range(0, len(pieces), 2):
+            piece, is_last = pieces[position], position == len(pieces) - 1
+            if position:
+                prefix = self._prefix_of(b"", pieces[position - 1])
+                offset += 1  # still in this line, and behind the record before
+            rank = self._rank_index(prefix.rank)
+            is_whole = is_last and is_ended  # a record that another one broke may end in half a figure
+            is_over = not is_last or is_ended  # no more of it will come
+            if piece.startswith(b"D"):
+                found.add_decode(read_decode(piece, is_ended=is_whole), prefix, rank, offset, is_ended=is_over)
+            else:
+                found.add_prefill(read_prefill(piece, is_ended=is_whole), prefix, rank, offset, is_ended=is_over)
 
     def _read_launch(self, body: bytes, prefix: Prefix, offset: int, found: Findings) -> None:
         if RECORD.match(body) is None:

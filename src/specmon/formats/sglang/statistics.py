@@ -31,6 +31,9 @@ PREFILL = (
     + rb", #running-req: " + _COUNT + rb", #queue-req: " + _COUNT + rb"(?=[,\n])"
 )  # fmt: skip
 
+# A second record that another rank wrote into the first, or behind it without a line end.
+_INTERLEAVED = re.compile(rb"\[(20\d\d-[^\]\n]{6,96})\] (?=(?:Decode|Prefill) batch)")
+
 # Every name that a release up to 0.5.23 is known to print, to tell a cut column from a new field.
 _NAMES = (
     b"#running-req", b"#token", b"token usage", b"accept len", b"accept rate", b"cap len", b"block accept len",
@@ -109,6 +112,11 @@ def read_prefill(body: bytes, *, is_ended: bool = True) -> PrefillFigures:
         usage=_number(fields, b"token usage", b"full token usage", b"gpu token usage"),
         is_clipped=is_clipped,
     )
+
+
+def split_interleaved(body: bytes) -> list[bytes]:
+    """A body alone, or followed by the inside of the bracket and the body of each record in it."""
+    return _INTERLEAVED.split(body)
 
 
 def read_fields(body: bytes, *, is_ended: bool = True) -> tuple[dict[bytes, bytes], bool]:
