@@ -31,8 +31,10 @@ _ANSWERS = re.compile(rb"\] " + _ANSWER)
 _COLOURED_ANSWERS = re.compile(rb"\] \x1b\[[\d;]{1,16}m" + _ANSWER)
 # No quote and no brace may stand in front of a bracket: what they hold is text of a user, not a prefix.
 _BEFORE = rb"[^\[\n\"'{]{0,256}+"
+# What a logging configuration puts between time and body: `[…] [INFO] `, `[…][scheduler][INFO] - `, `[…] INFO: `.
+_AFTER = rb"(?:(?: -)? ?\[[\w.:/ -]{1,80}+\]|(?: -)? (?:DEBUG|INFO|WARNING|ERROR|CRITICAL)\b:?){1,4}+(?: [-:|])? "
 _LINE = re.compile(
-    rb"\n(" + _BEFORE + rb")\[(20\d\d-[^\]\n]{6,96}+)\] (?:"
+    rb"\n(" + _BEFORE + rb")\[(20\d\d-[^\]\n]{6,96}+)\](?: |" + _AFTER + rb")(?:"
     + DECODE + rb"|" + PREFILL
     + rb"|(" + HEADER + rb"|(?:Decode|Prefill) batch[,.]?(?=\n|\Z))"
     + rb"|(server_args=(?:[A-Z]\w{0,63}\(|\{))|(" + STARTS + rb")|(" + FAMILIAR + rb"))"
@@ -195,13 +197,15 @@ class SglangParser:
         return True
 
     def _read_other(self, line: bytes, offset: int, is_ended: bool, found: Findings) -> None:
+        if b"\x1b" in line:
+            line = _STYLE.sub(b"", line)
         if (at_start := _LINE.match(b"\n" + line + b"\n")) is not None and (last := at_start.lastindex):
             prefix = self._prefix_of(at_start[1], at_start[2])
             found.recognised += not at_start[last].startswith(b"INFO")
             begin = at_start.start(last)
             if last in (_DECODE_END, _PREFILL_END):
                 last = _STATISTICS
-                begin = at_start.end(2) + 2  # behind the bracket and its blank
+                begin = at_start.string.find(b"Decode" if at_start[3] else b"Prefill", at_start.end(2))
             self._read_body(last, line[begin - 1 :], prefix, offset, is_ended, found)
             return
         if line.startswith(b"[20"):
