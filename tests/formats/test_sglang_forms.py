@@ -80,6 +80,18 @@ def test_pending_last_line_counts_only_when_its_figure_is_whole(line: str, sampl
     assert (len(block.decode), len(block.unparsed), block.lines) == (samples, 0, 0)
 
 
+def test_coloured_level_hides_no_start_and_no_end() -> None:
+    level = "\x1b[32mINFO\x1b[0m:     "
+    block = _read(
+        "[2026-04-30 08:57:02] " + level + "Started server process [\x1b[36m177326\x1b[0m]",
+        "[2026-04-30 08:57:03] " + level + 'a:1 - "\x1b[1mGET /health HTTP/1.1\x1b[0m" \x1b[32m200 OK\x1b[0m',
+        "[2026-04-30 08:57:04] " + level + "Shutting down",
+        "[2026-04-30 08:57:05 TP0] \x1b[33mDecode batch, #running-req: 1, gen throughput (token/s): 9.00\x1b[0m",
+    )
+    assert [event.kind for event in block.events] == ["process_started", "exit"]
+    assert list(block.decode.tok_s) == [9.0]
+
+
 @pytest.mark.parametrize(
     ("first", "running", "unparsed"),
     [

@@ -43,6 +43,8 @@ _LINE = re.compile(
 _DECODE_END, _PREFILL_END, _STATISTICS, _LAUNCH, _EVENT = 10, 15, 16, 17, 18
 
 _OTHER_LINE = re.compile(rb"\n(?!" + _BEFORE + rb"\[20\d\d-)([^\n]*)")
+# uvicorn colours its level on a terminal. Answers, which have quotes, are counted elsewhere.
+_COLOURED_LINE = re.compile(rb"\n(" + _BEFORE + rb"\[20\d\d-[^\]\n]{6,96}+\] \x1b\[[^\n\"]*+)(?:(?=(\n))|\Z)")
 # One of these is in every line that `_read_other` can read.
 _NEEDLES = (
     b" batch", b"server_args=", nccl.NEEDLE, b"Traceback (most", b": error: ", b"usage: ", b"INFO: ", b"fired up",
@@ -82,6 +84,7 @@ class SglangParser:
         found = Findings(text, start)
         found.events += interrupts(text, start)
         self._read_lines(text, found)
+        self._read_coloured_lines(text, found)
         self._read_other_lines(text, found)
         self._count_answers(text, found)
         self._open_launches = {at: record for at, record in self._open_launches.items() if at == start + len(block)}
@@ -111,6 +114,13 @@ class SglangParser:
                 prefill.append((start + match.start(), at, rank, process, *caught))
             else:
                 self._read_matched(match, text, found)
+
+    def _read_coloured_lines(self, text: bytes, found: Findings) -> None:
+        if b"\x1b" not in text:
+            return
+        for match in _COLOURED_LINE.finditer(text):
+            found.recognised += b"INFO\x1b" in match[1]
+            self._read_other(match[1], found.start + match.start(), bool(match[2]), found)
 
     def _count_answers(self, text: bytes, found: Findings) -> None:
         for pattern in (_ANSWERS, _COLOURED_ANSWERS) if b"\x1b" in text else (_ANSWERS,):
