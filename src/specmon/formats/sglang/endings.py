@@ -36,6 +36,6 @@ class Endings:
 
 def interrupts(text: bytes, start: int) -> list[LogEvent]:
     """Each ^C that was typed; `text` is a block behind a line feed, `start` the offset of the block."""
-    if b"^C" not in text:
+    if b"^" not in text:  # asking for one byte is far quicker than looking for two
         return []
     return [StopRequested(start + match.start(), detail="^C") for match in _KEY.finditer(text)]

@@ -32,7 +32,9 @@ _COLOURED_ANSWERS = re.compile(rb"\] \x1b\[[\d;]{1,16}m" + _ANSWER)
 # No quote and no brace may stand in front of a bracket: what they hold is text of a user, not a prefix.
 _BEFORE = rb"[^\[\n\"'{]{0,256}+"
 # What a logging configuration puts between time and body: `[…] [INFO] `, `[…][scheduler][INFO] - `, `[…] INFO: `.
-_AFTER = rb"(?:(?: -)? ?\[[\w.:/ -]{1,80}+\]|(?: -)? (?:DEBUG|INFO|WARNING|ERROR|CRITICAL)\b:?){1,4}+(?: [-:|])? "
+# uvicorn's lines look like the last of these; most lines are uvicorn's, so they are turned away first.
+_LEVEL = rb"(?: -)? ?\[[\w.:/ -]{1,80}+\]|(?: -)? (?:DEBUG|INFO|WARNING|ERROR|CRITICAL)\b:?"
+_AFTER = rb"(?! INFO:  )(?:" + _LEVEL + rb"){1,4}+(?: [-:|])? "
 _LINE = re.compile(
     rb"\n(" + _BEFORE + rb")\[(20\d\d-[^\]\n]{6,96}+)\](?: |" + _AFTER + rb")(?:"
     + DECODE + rb"|" + PREFILL
