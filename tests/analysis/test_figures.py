@@ -105,6 +105,24 @@ def test_a_rank_that_only_prefills_leaves_the_sum_unknown() -> None:
     assert (level.clean, level.decode_tok_s, level.ranks_without_clean) == (2, None, ("DP1",))
 
 
+def test_untagged_lines_beside_several_ranks_are_no_rank_more() -> None:
+    run = Recorder()
+    for tag in ("DP0", "DP1", "") * 3:
+        run.sample(tag=tag, at=run.at)
+    figures = run.run.figures()
+    assert figures.last_tok_s == 200.0
+    assert figures.levels[0].decode_tok_s == pytest.approx(200.0)
+
+
+def test_a_rank_that_decodes_counts_before_one_that_only_prefills() -> None:
+    run = Recorder()
+    run.run.prefill("TP0", 1)
+    run.run.prefill("", 1)
+    run.samples(3, tag="TP1")
+    run.samples(3, tag="TP2")
+    assert run.run.figures().levels[0].decode_tok_s == pytest.approx(100.0)
+
+
 def test_a_gap_in_the_stream_is_every_ranks() -> None:
     run = Recorder()
     for tag in ("", "TP0", "TP1") * 2:

@@ -180,8 +180,19 @@ class RunStatistics:
 
     @property
     def counted_ranks(self) -> tuple[str, ...]:
-        """The ranks whose figures make up the server's."""
-        return tuple(self._ranks) if self.do_ranks_add_up else ranks_that_add_up(self._ranks)
+        """The ranks whose figures make up the server's: of each group one that decodes, else one that prefills.
+
+        Lines without a tag beside several tagged ranks are some of theirs, so they are no rank more.
+        """
+        if self.do_ranks_add_up:
+            return tuple(self._ranks)
+        decoding = [tag for tag, rank in self._ranks.items() if rank.samples]
+        chosen = ranks_that_add_up([tag for tag in decoding if tag] or decoding)
+        if len(decoding) == len(self._ranks):
+            return chosen
+        groups = {numbers_of(tag).get("DP") for tag in chosen}
+        silent = [tag for tag in self._ranks if tag not in decoding and numbers_of(tag).get("DP") not in groups]
+        return chosen + ranks_that_add_up([tag for tag in silent if tag] or ([] if chosen else silent))
 
     def newest_tok_s(self, tag: str) -> float | None:
         """The server's speed with the newest line of every rank that adds up; None when `tag` is a duplicate's."""
@@ -195,8 +206,7 @@ class RunStatistics:
         counted = [self._ranks[tag] for tag in self.counted_ranks]
         decoding = [rank for rank in counted if rank.samples]
         # A tagged rank that only prefills is one of the run's: it decodes in no line, so no sum is whole.
-        adding = [rank for rank in counted if rank.samples or rank.tag]
-        levels = [self._level(running, adding) for running in self._levels_seen()]
+        levels = [self._level(running, counted) for running in self._levels_seen()]
         rounds = math.fsum(rank.accept_cycles for rank in counted)
         every = [level for rank in counted for level in rank.levels.values()]
         return RunFigures(
