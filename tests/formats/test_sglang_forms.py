@@ -9,6 +9,7 @@ import pytest
 from specmon.events import Block, Crashed, Exited, GraphCaptured, Launched, StopRequested
 from specmon.formats.sglang import SglangDialect
 
+_FIELDS = "#running-req: 1, #token: 9, token usage: 0.01, gen throughput (token/s): 89.02, #queue-req: 0"
 _STAMP = "[2026-04-30 08:57:02 TP0] "
 
 
@@ -78,6 +79,11 @@ def test_nan_of_an_optional_field_is_missing() -> None:
 def test_pending_last_line_counts_only_when_its_figure_is_whole(line: str, samples: int) -> None:
     block = _read(_STAMP + line, end="")
     assert (len(block.decode), len(block.unparsed), block.lines) == (samples, 0, 0)
+
+
+def test_bracket_with_its_time_further_in_is_read() -> None:
+    block = _read(*["[2020-abcdefgh 2026-04-30 08:57:02] Decode batch, " + _FIELDS] * 2)
+    assert list(block.decode.at) == [1777539422.0] * 2
 
 
 def test_coloured_level_hides_no_start_and_no_end() -> None:
