@@ -61,6 +61,7 @@ class RunStatistics:
         self._tags: list[str] = []  # as logged, in the order of their first line
         self._has_untagged = False  # lines without a tag were given to the only tagged rank
         self._early: list[Replay] | None = []
+        self._counted: tuple[str, ...] | None = None
 
     def add(self, tag: str, reading: Reading) -> Rule:
         """Judge one decode line."""
@@ -69,6 +70,8 @@ class RunStatistics:
             self._remember(lambda run: run.add(tag, reading))
         rank = self._rank(tag)
         sample = self._sample(reading)
+        if not rank.samples:
+            self._counted = None
         self.verdicts.append(Rule.CLEAN)
         changed: list[Judgement] = []
         rule = rank.add(sample, self.cadence, changed)
@@ -186,6 +189,11 @@ class RunStatistics:
         """
         if self.do_ranks_add_up:
             return tuple(self._ranks)
+        if self._counted is None:  # asked for with every sample, but new only with another rank
+            self._counted = self._choose_ranks()
+        return self._counted
+
+    def _choose_ranks(self) -> tuple[str, ...]:
         decoding = [tag for tag, rank in self._ranks.items() if rank.samples]
         chosen = ranks_that_add_up([tag for tag in decoding if tag] or decoding)
         if len(decoding) == len(self._ranks):
@@ -317,6 +325,7 @@ class RunStatistics:
         rank = self._ranks.get(tag)
         if rank is None:
             rank = self._ranks[tag] = RankStatistics(tag)
+            self._counted = None
         return rank
 
     def _register(self, tag: str) -> None:
@@ -328,6 +337,7 @@ class RunStatistics:
             rank = self._ranks.pop("")
             rank.tag = tag
             self._ranks[tag] = rank
+            self._counted = None
             self._has_untagged = True
         elif len(self._tags) == 2 and self._has_untagged:
             self._read_again()
@@ -346,6 +356,7 @@ class RunStatistics:
             return
         records, self._early = self._early, []
         self._ranks.clear()
+        self._counted = None
         self.verdicts.clear()
         self._has_untagged = False
         for record in records:
