@@ -86,6 +86,14 @@ def test_bracket_with_its_time_further_in_is_read() -> None:
     assert list(block.decode.at) == [1777539422.0] * 2
 
 
+def test_launch_record_cut_inside_a_text_takes_no_other_line() -> None:
+    block = _read(
+        _STAMP + "server_args=ServerArgs(model_path='m', chat_template='{% if",
+        "node-0:1:1 [0] NCCL INFO NCCL_PROTO set by environment to LL",
+    )
+    assert [event.kind for event in block.events] == ["launch", "environment"]
+
+
 def test_coloured_level_hides_no_start_and_no_end() -> None:
     level = "\x1b[32mINFO\x1b[0m:     "
     block = _read(

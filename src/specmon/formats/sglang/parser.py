@@ -61,6 +61,8 @@ _JSON_BODY = re.compile(rb'"(?:message|msg)"\s?:\s?"((?:Decode|Prefill) batch[,.
 _USAGE = re.compile(rb"(?:launch_server\.py|(?:python3? -m )?sglang[\w .-]{0,40}): error: [^\n]{1,300}")
 _USAGE_HEAD = re.compile(rb"usage: (?:launch_server\.py|sglang)\b")
 _STYLE = re.compile(rb"\x1b\[[\d;?]{0,16}[A-Za-z]")
+# What can be no rest of a launch record, though one that was cut inside a text would go on with anything.
+_ENDS_RECORD = re.compile(rb"Traceback \(most|[^\n]{0,256}? NCCL (?:INFO|WARN|version) ")
 _KEPT = 4096  # brackets that are remembered
 _LONGEST_BEFORE = 2048  # bytes in front of a body: a bar and its blocks of three bytes each
 
@@ -182,7 +184,8 @@ class SglangParser:
                 break  # what stands behind the last line feed is no line
             line = match[1]
             end = offset + len(line) + 1
-            if self._open_launches and (record := self._open_launches.pop(offset, None)):
+            record = self._open_launches.pop(offset, None) if self._open_launches else None
+            if record is not None and not _ENDS_RECORD.match(line):
                 if self._go_on(record, line, offset, end, found):
                     continue
             elif not self._traceback.is_open and not any(needle in line for needle in needles):
