@@ -94,6 +94,12 @@ def test_launch_record_cut_inside_a_text_takes_no_other_line() -> None:
     assert [event.kind for event in block.events] == ["launch", "environment"]
 
 
+def test_usage_is_that_of_the_fuller_pool() -> None:
+    pools = "#full token: 9, full token usage: 0.10, #swa token: 9, swa token usage: 0.99"
+    block = _read(_STAMP + f"Decode batch, #running-req: 1, {pools}, gen throughput (token/s): 5.00, #queue-req: 4")
+    assert list(block.decode.usage) == [0.99]
+
+
 def test_coloured_level_hides_no_start_and_no_end() -> None:
     level = "\x1b[32mINFO\x1b[0m:     "
     block = _read(

@@ -67,6 +67,12 @@ def test_moved_level_tells_what_it_was() -> None:
     assert "10 clean samples before had 10.00 ms" in text
 
 
+def test_answers_without_any_statistics_are_told_at_the_end() -> None:
+    log = launch(0) + ready(5) + plain(8, 'INFO:     127.0.0.1:1 - "POST /generate HTTP/1.1" 200 OK')
+    assert "stats_missing" in _kinds(log)
+    assert "stats_missing" not in _kinds(log + prefill(8))  # a short answer
+
+
 def test_warm_up_answer_is_no_missing_statistics() -> None:
     answered = plain(5, 'INFO:     127.0.0.1:1 - "POST /generate HTTP/1.1" 200 OK')
     assert "stats_missing" not in _kinds(launch(0) + ready(5) + answered)

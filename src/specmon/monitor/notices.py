@@ -180,8 +180,12 @@ def _lacks_stats(server: ServerMonitor, life: Life, *, is_finished: bool) -> boo
     if life.ready_at is None or answered is None:
         # uvicorn prints no time below vLLM, so only the end of the log can tell.
         return is_finished and answered is None and server.history.answers > 0
-    # The warm-up request is answered in the second of the ready line; short answers print no decode line at once.
-    patience = _ANSWERS_WITHOUT_STATS_S if not is_finished else _ANSWERS_WITHOUT_STATS_S / 10
+    # The warm-up request is answered in the second of the ready line. A short answer has no decode line, and an
+    # engine with a cadence prints none for a while; but SGLang has a prefill line for each.
+    patience = _ANSWERS_WITHOUT_STATS_S
+    if is_finished:
+        is_silent = server.engine == "sglang" and not life.statistics.prefill_lines
+        patience = 0 if is_silent else _ANSWERS_WITHOUT_STATS_S / 10
     return answered - life.ready_at > patience
 
 

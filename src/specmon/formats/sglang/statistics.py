@@ -93,7 +93,7 @@ def read_decode(body: bytes, *, is_ended: bool = True) -> DecodeFigures:
     figures.accept_len = _number(fields, b"accept len")
     figures.accept_rate = _number(fields, b"accept rate")
     figures.context_tokens = _number(fields, b"#token", b"#full token", b"#gpu token")
-    figures.usage = _number(fields, b"token usage", b"full token usage", b"gpu token usage")
+    figures.usage = _usage(fields)
     figures.queue = _number(fields, b"#queue-req")
     for name, value in fields.items():
         if name.endswith(b" graph") and value.strip() in (b"True", b"False"):
@@ -109,7 +109,7 @@ def read_prefill(body: bytes, *, is_ended: bool = True) -> PrefillFigures:
         cached_tokens=_number(fields, b"#cached-token"),
         running=_number(fields, b"#running-req"),
         queue=_number(fields, b"#queue-req"),
-        usage=_number(fields, b"token usage", b"full token usage", b"gpu token usage"),
+        usage=_usage(fields),
         is_clipped=is_clipped,
     )
 
@@ -187,6 +187,13 @@ def _number(fields: dict[bytes, bytes], *names: bytes) -> float:
             match = _NUMBER.match(value) or _POOLS.match(value)
             return float(match[1]) if match else MISSING
     return MISSING
+
+
+def _usage(fields: dict[bytes, bytes]) -> float:
+    """Share of the KV cache in use: of a model with two pools, that of the fuller one, which is the limit."""
+    usage = _number(fields, b"token usage", b"full token usage", b"gpu token usage")
+    sliding = _number(fields, b"swa token usage")
+    return sliding if usage != usage or sliding > usage else usage
 
 
 def _is_number(value: bytes) -> bool:
