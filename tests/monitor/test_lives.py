@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from specmon.monitor.snapshot import Role, RunState
+from specmon.reports import to_json
 
-from .lines import decode, decodes, launch, plain, prefill, ready, server_of
+from .lines import decode, decodes, launch, plain, prefill, ready, server_of, session_of
 
 SIGTERM = "SIGTERM received. signum=None frame=None. Draining requests and shutting down..."
 CHILD = "Subprocess scheduler_0 (pid=1659) crashed with exit code -15. Triggering SIGQUIT for cleanup..."
@@ -67,6 +68,11 @@ def test_server_process_that_starts_after_samples_is_another_life() -> None:
     start = plain(30, "INFO:     Started server process [11]")
     server = server_of(decodes(0, 3) + start + ready(31) + decodes(32, 4))
     assert [life.statistics.samples for life in server.lives] == [3, 4]
+
+
+def test_zone_that_no_clock_has_is_none() -> None:
+    session = session_of(only=decodes(0, 2).replace(" TP0]", "+99:99]"))
+    assert '"last_sample_at": "2026-02-26T16:40:00"' in to_json(session)
 
 
 def test_key_typed_into_a_file_without_a_server_is_no_life() -> None:
