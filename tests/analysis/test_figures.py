@@ -97,6 +97,40 @@ def test_a_rank_without_a_clean_sample_leaves_the_sum_unknown() -> None:
     assert level.ranks_without_clean == ("DP1",)
 
 
+def test_a_rank_that_only_prefills_leaves_the_sum_unknown() -> None:
+    run = Recorder()
+    run.samples(3, tag="DP0")
+    run.run.prefill("DP1", 1)
+    level = run.run.figures().levels[0]
+    assert (level.clean, level.decode_tok_s, level.ranks_without_clean) == (2, None, ("DP1",))
+
+
+def test_untagged_lines_beside_several_ranks_are_no_rank_more() -> None:
+    run = Recorder()
+    for tag in ("DP0", "DP1", "") * 3:
+        run.sample(tag=tag, at=run.at)
+    figures = run.run.figures()
+    assert figures.last_tok_s == 200.0
+    assert figures.levels[0].decode_tok_s == pytest.approx(200.0)
+
+
+def test_a_rank_that_decodes_counts_before_one_that_only_prefills() -> None:
+    run = Recorder()
+    run.run.prefill("TP0", 1)
+    run.run.prefill("", 1)
+    run.samples(3, tag="TP1")
+    run.samples(3, tag="TP2")
+    assert run.run.figures().levels[0].decode_tok_s == pytest.approx(100.0)
+
+
+def test_a_gap_in_the_stream_is_every_ranks() -> None:
+    run = Recorder()
+    for tag in ("", "TP0", "TP1") * 2:
+        run.sample(tag=tag)
+    run.run.interrupt()
+    assert [run.sample(tag=tag).word for tag in ("", "TP0", "TP1")] == ["after_idle"] * 3
+
+
 @pytest.mark.parametrize(
     ("tags", "counted"),
     [
@@ -123,6 +157,12 @@ def test_prefill_is_not_counted_twice_for_duplicates() -> None:
 def test_missing_data_parallel_ranks_are_named() -> None:
     assert _ranks(["DP2 TP2", "DP3 TP3"], [1.0, 1.0]).ranks_missing == ("DP0", "DP1")
     assert _ranks(["TP3"], [1.0]).ranks_missing == ()
+    assert _ranks(["MOE_DP3 TP3"], [1.0]).ranks_missing == ()
+
+
+def test_an_expert_rank_is_no_data_parallel_rank() -> None:
+    figures = _ranks(["DP0 MOE_DP0 TP0", "DP1 MOE_DP0 TP4"], [100.0, 80.0])
+    assert figures.levels[0].decode_tok_s == pytest.approx(180.0)
 
 
 def test_no_level_is_listed_for_an_empty_batch() -> None:

@@ -9,6 +9,7 @@ import pytest
 from specmon.events import Block, Crashed, Exited, GraphCaptured, Launched, StopRequested
 from specmon.formats.sglang import SglangDialect
 
+_FIELDS = "#running-req: 1, #token: 9, token usage: 0.01, gen throughput (token/s): 89.02, #queue-req: 0"
 _STAMP = "[2026-04-30 08:57:02 TP0] "
 
 
@@ -80,10 +81,68 @@ def test_pending_last_line_counts_only_when_its_figure_is_whole(line: str, sampl
     assert (len(block.decode), len(block.unparsed), block.lines) == (samples, 0, 0)
 
 
+def test_bracket_with_its_time_further_in_is_read() -> None:
+    block = _read(*["[2020-abcdefgh 2026-04-30 08:57:02] Decode batch, " + _FIELDS] * 2)
+    assert list(block.decode.at) == [1777539422.0] * 2
+
+
+def test_launch_record_cut_inside_a_text_takes_no_other_line() -> None:
+    block = _read(
+        _STAMP + "server_args=ServerArgs(model_path='m', chat_template='{% if",
+        "node-0:1:1 [0] NCCL INFO NCCL_PROTO set by environment to LL",
+    )
+    assert [event.kind for event in block.events] == ["launch", "environment"]
+
+
+def test_usage_is_that_of_the_fuller_pool() -> None:
+    pools = "#full token: 9, full token usage: 0.10, #swa token: 9, swa token usage: 0.99"
+    block = _read(_STAMP + f"Decode batch, #running-req: 1, {pools}, gen throughput (token/s): 5.00, #queue-req: 4")
+    assert list(block.decode.usage) == [0.99]
+
+
+def test_coloured_level_hides_no_start_and_no_end() -> None:
+    level = "\x1b[32mINFO\x1b[0m:     "
+    block = _read(
+        "[2026-04-30 08:57:02] " + level + "Started server process [\x1b[36m177326\x1b[0m]",
+        "[2026-04-30 08:57:03] " + level + 'a:1 - "\x1b[1mGET /health HTTP/1.1\x1b[0m" \x1b[32m200 OK\x1b[0m',
+        "[2026-04-30 08:57:04] " + level + "Shutting down",
+        "[2026-04-30 08:57:05 TP0] \x1b[33mDecode batch, #running-req: 1, gen throughput (token/s): 9.00\x1b[0m",
+    )
+    assert [event.kind for event in block.events] == ["process_started", "exit"]
+    assert list(block.decode.tok_s) == [9.0]
+
+
+@pytest.mark.parametrize(
+    ("first", "running", "unparsed"),
+    [
+        ("Decode batch, #running-req: 7, #token: 4", [3], 1),
+        ("Decode batch, #running-req: 7, gen throughput (token/s): 50.0", [3], 1),
+        ("Decode batch, #running-req: 7, gen throughput (token/s): 50.00, #queue-req: 0", [7, 3], 0),
+    ],
+)
+def test_record_written_into_another_takes_nothing_from_it(first: str, running: list[int], unparsed: int) -> None:
+    second = "[2026-04-30 08:57:02 TP1] Decode batch, #running-req: 3, gen throughput (token/s): 80.00, #queue-req: 0"
+    block = _read(_STAMP + first + second)
+    assert (list(block.decode.running), len(block.unparsed)) == (running, unparsed)
+    assert block.decode.tok_s[-1] == 80.0
+    assert block.ranks[block.decode.rank[-1]] == "TP1"
+
+
+def test_records_that_lost_their_line_ends_are_read_in_linear_time() -> None:
+    record = _STAMP + "Decode batch, #running-req: 1, gen throughput (token/s): 80.00, #queue-req: 0"
+    assert len(_read(record * 8000).decode) == 8000
+
+
 @pytest.mark.parametrize(
     "prefix",
     [
         "[2026-04-30 08:57:02] ",
+        "[2026-04-30 08:57:02] [INFO] ",
+        "[2026-04-30 08:57:02] INFO: ",
+        "[2026-04-30 08:57:02] INFO - ",
+        "[2026-04-30 08:57:02,000] [INFO] [scheduler.py:12] ",
+        "[2026-04-30 08:57:02,000][sglang.srt.managers.scheduler][INFO] - ",
+        "\x1b[32m[2026-04-30 08:57:02] [INFO]\x1b[0m ",
         "    [2026-04-30 08:57:02 TP0] ",
         "(SchedulerActor pid=123, ip=10.0.0.1) [2026-04-30 08:57:02 TP0] ",
         "\x1b[36m(SGLangEngine pid=43033)\x1b[0m [2026-04-30 08:57:02 TP0] ",
@@ -118,6 +177,8 @@ def test_body_is_found_behind_a_prefix(prefix: str) -> None:
         "    print('Decode batch, #running-req: 9, gen throughput (token/s): 1.00, #queue-req: 0')",
         _STAMP + "Finish: obj=GenerateReqInput(text='The server is fired up and ready to roll!')",
         _STAMP + "Note: server_args=ServerArgs(model_path='x')",
+        _STAMP + "[INFO] asked: Decode batch, #running-req: 9, gen throughput (token/s): 1.00, #queue-req: 0",
+        _STAMP + "INFO: 'Decode batch, #running-req: 9, gen throughput (token/s): 1.00, #queue-req: 0'",
         '[2026-04-30 08:57:02] INFO:     127.0.0.1:1 - "GET /health HTTP/1.1" 200 OK',
         '[2026-04-30 08:57:02] INFO:     127.0.0.1:1 - "POST /v1/chat/completions HTTP/1.1" 500 Internal Server Error',
         '[2026-04-30 08:57:02] INFO:     127.0.0.1:1 - "POST /flush_cache HTTP/1.1" 200 OK',

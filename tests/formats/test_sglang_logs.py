@@ -151,12 +151,23 @@ def test_random_bytes_are_lines_and_nothing_more(data: bytes) -> None:
 def test_statistics_of_a_stop_stay_in_order() -> None:
     events = _events(_open("0.5.16-baseline-nocudagraph.log"))
     assert [event.kind for event in events] == [
-        "launch", "process_started", "ready", "stop_requested", "crash", "exit", "exit",
+        "launch", "process_started", "ready", "stop_requested", "stop_requested", "exit", "exit",
     ]  # fmt: skip
-    stop, crash = events[3], events[4]
-    assert isinstance(stop, StopRequested)
-    assert isinstance(crash, Crashed)
-    assert (crash.cause, crash.exit_code) == ("subprocess", -15)
+    told, child = events[3], events[4]
+    assert isinstance(told, StopRequested)
+    assert isinstance(child, StopRequested)  # killed by SIGTERM: it was told to end as well
+    assert child.detail.endswith("exit code -15")
+
+
+def test_signal_after_a_bare_traceback_is_the_same_end() -> None:
+    log = (
+        b"Traceback (most recent call last):\n"
+        b'  File "<frozen runpy>", line 198, in _run_module_as_main\n  File "/x/sglang/launch_server.py", line 1\n'
+        b"ValueError: no\n[2026-04-30 08:57:02] SIGQUIT received. signum=None, frame=None. It usually means\n"
+    )
+    assert [event.kind for event in SglangDialect().open().feed(log, 0).events] == ["crash", "exit"]
+    stopped = log.replace(b"ValueError: no", b"KeyboardInterrupt")
+    assert [event.kind for event in SglangDialect().open().feed(stopped, 0).events] == ["stop_requested", "exit"]
 
 
 def test_exception_of_a_scheduler_is_one_crash() -> None:

@@ -13,7 +13,7 @@ from specmon.references.model import Reference, ReferenceLevel
 from specmon.reports import to_json
 from specmon.sources.events import Chunk
 
-from .lines import START, decode, decodes, launch, plain, prefill, ready
+from .lines import START, decode, decodes, launch, plain, prefill, ready, server_of
 
 _LOG = "".join(
     [
@@ -51,6 +51,16 @@ def _document(cuts: list[int]) -> str:
 
 
 _WHOLE = _document([])
+
+
+@pytest.mark.parametrize(
+    ("end", "samples"),
+    [(": 100.00, #queue-req: 0", 3), (": 100.00,", 3), (": 100.00 ", 3), (": 100.00", 2), (": 100", 2), ("", 2)],
+)
+def test_last_line_without_its_end_counts_when_its_figure_is_whole(end: str, samples: int) -> None:
+    head, _, _ = decode(1).partition(": 100.00")
+    server = server_of(decodes(0, 2) + head + end)
+    assert (server.samples, server.lines, server.unparsed) == (samples, 2, 0)
 
 
 @settings(max_examples=60, deadline=None)

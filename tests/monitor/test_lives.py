@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from specmon.monitor.snapshot import Role, RunState
+from specmon.reports import to_json
 
-from .lines import decode, decodes, launch, plain, prefill, ready, server_of
+from .lines import decode, decodes, launch, plain, prefill, ready, server_of, session_of
 
 SIGTERM = "SIGTERM received. signum=None frame=None. Draining requests and shutting down..."
 CHILD = "Subprocess scheduler_0 (pid=1659) crashed with exit code -15. Triggering SIGQUIT for cleanup..."
@@ -30,7 +31,12 @@ TRACEBACK = (
         (launch(0) + plain(9, TRACEBACK, "TP0"), RunState.CRASHED),
         (launch(0) + ready(1) + decodes(2, 2) + plain(9, SIGTERM), RunState.EXITED),
         (ready(1) + decodes(2, 2) + plain(9, SIGTERM) + plain(9, CHILD) + plain(9, SIGQUIT), RunState.EXITED),
-        (ready(1) + decodes(2, 2) + plain(9, CHILD), RunState.CRASHED),
+        (ready(1) + decodes(2, 2) + plain(9, CHILD) + plain(9, SIGQUIT), RunState.EXITED),
+        (ready(1) + decodes(2, 2) + plain(9, CHILD) + plain(9, SIGTERM), RunState.EXITED),
+        (ready(1) + decodes(2, 2) + plain(9, CHILD.replace("-15", "-6")), RunState.CRASHED),
+        (ready(1) + decodes(2, 2) + "^C\n" + plain(9, TRACEBACK, "TP0") + plain(9, SIGQUIT), RunState.EXITED),
+        (ready(1) + decodes(2, 2) + "^C" + plain(9, TRACEBACK, "TP0"), RunState.EXITED),
+        (ready(1) + decodes(2, 2) + plain(9, TRACEBACK, "TP0") + "^C\n", RunState.CRASHED),
         (ready(1) + decodes(2, 2) + plain(9, SIGTERM) + decodes(9, 2), RunState.SERVING),  # it drains first
         (plain(0, "Init torch distributed begin.", "TP0"), RunState.UNKNOWN),
     ],
@@ -51,6 +57,26 @@ def test_next_launch_ends_the_life_before() -> None:
     assert [life.state for life in server.lives] == [RunState.EXITED, RunState.SERVING]
     assert [life.statistics.samples for life in server.lives] == [5, 3]
     assert [life.index for life in server.lives] == [1, 2]
+
+
+def test_end_of_a_server_before_the_launch_line_is_another_life() -> None:
+    server = server_of(plain(0, "INFO:     Finished server process [10]") + launch(20))
+    assert [life.state for life in server.lives] == [RunState.EXITED, RunState.STARTING]
+
+
+def test_server_process_that_starts_after_samples_is_another_life() -> None:
+    start = plain(30, "INFO:     Started server process [11]")
+    server = server_of(decodes(0, 3) + start + ready(31) + decodes(32, 4))
+    assert [life.statistics.samples for life in server.lives] == [3, 4]
+
+
+def test_zone_that_no_clock_has_is_none() -> None:
+    session = session_of(only=decodes(0, 2).replace(" TP0]", "+99:99]"))
+    assert '"last_sample_at": "2026-02-26T16:40:00"' in to_json(session)
+
+
+def test_key_typed_into_a_file_without_a_server_is_no_life() -> None:
+    assert server_of("$ sleep 5\n^C\n").lives == []
 
 
 def test_noise_before_the_launch_line_is_part_of_its_life() -> None:

@@ -45,6 +45,19 @@ def test_notice(log: str, kind: str) -> None:
     assert kind in _kinds(log)
 
 
+@pytest.mark.parametrize(
+    ("log", "kind"),
+    [
+        ([prefill(second, tag="{}") + decode(second, tag="{}") for second in range(6)], "prefill_heavy"),
+        ([decode(second, running=1 + second % 3, tag="{}") for second in range(9)], "batch_unsteady"),
+        ([decode(second, 60.0 if second in (7, 9) else 100.0, tag="{}") for second in range(12)], "outliers"),
+    ],
+)
+def test_ranks_that_repeat_the_first_do_not_hide_a_notice(log: list[str], kind: str) -> None:
+    lines = "".join(line.replace("{}", f"TP{rank}") for line in log for rank in range(8))
+    assert kind in _kinds(lines)
+
+
 def test_moved_level_tells_what_it_was() -> None:
     (text,) = [
         notice.text
@@ -52,6 +65,12 @@ def test_moved_level_tells_what_it_was() -> None:
         if notice.kind == "outliers"
     ]
     assert "10 clean samples before had 10.00 ms" in text
+
+
+def test_answers_without_any_statistics_are_told_at_the_end() -> None:
+    log = launch(0) + ready(5) + plain(8, 'INFO:     127.0.0.1:1 - "POST /generate HTTP/1.1" 200 OK')
+    assert "stats_missing" in _kinds(log)
+    assert "stats_missing" not in _kinds(log + prefill(8))  # a short answer
 
 
 def test_warm_up_answer_is_no_missing_statistics() -> None:

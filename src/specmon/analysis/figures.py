@@ -30,6 +30,7 @@ class LevelFigures:
     running: int  # of one rank
     samples: int
     clean: int
+    counted: int = 0  # samples without those of duplicate ranks
     tok_s: Throughput = Throughput()
     decode_tok_s: float | None = None
     decode_tok_s_ci95: Interval | None = None
@@ -53,6 +54,7 @@ class RunFigures:
     """One life of a server."""
 
     samples: int = 0
+    counted: int = 0  # samples without those of duplicate ranks, which no rule judged
     clean: int = 0
     excluded: Mapping[str, int] = field(default_factory=dict)
     first_tok_s: float | None = None

@@ -61,6 +61,7 @@ class RunStatistics:
         self._tags: list[str] = []  # as logged, in the order of their first line
         self._has_untagged = False  # lines without a tag were given to the only tagged rank
         self._early: list[Replay] | None = []
+        self._counted: tuple[str, ...] | None = None
 
     def add(self, tag: str, reading: Reading) -> Rule:
         """Judge one decode line."""
@@ -69,6 +70,8 @@ class RunStatistics:
             self._remember(lambda run: run.add(tag, reading))
         rank = self._rank(tag)
         sample = self._sample(reading)
+        if not rank.samples:
+            self._counted = None
         self.verdicts.append(Rule.CLEAN)
         changed: list[Judgement] = []
         rule = rank.add(sample, self.cadence, changed)
@@ -180,8 +183,24 @@ class RunStatistics:
 
     @property
     def counted_ranks(self) -> tuple[str, ...]:
-        """The ranks whose figures make up the server's."""
-        return tuple(self._ranks) if self.do_ranks_add_up else ranks_that_add_up(self._ranks)
+        """The ranks whose figures make up the server's: of each group one that decodes, else one that prefills.
+
+        Lines without a tag beside several tagged ranks are some of theirs, so they are no rank more.
+        """
+        if self.do_ranks_add_up:
+            return tuple(self._ranks)
+        if self._counted is None:  # asked for with every sample, but new only with another rank
+            self._counted = self._choose_ranks()
+        return self._counted
+
+    def _choose_ranks(self) -> tuple[str, ...]:
+        decoding = [tag for tag, rank in self._ranks.items() if rank.samples]
+        chosen = ranks_that_add_up([tag for tag in decoding if tag] or decoding)
+        if len(decoding) == len(self._ranks):
+            return chosen
+        groups = {numbers_of(tag).get("DP") for tag in chosen}
+        silent = [tag for tag in self._ranks if tag not in decoding and numbers_of(tag).get("DP") not in groups]
+        return chosen + ranks_that_add_up([tag for tag in silent if tag] or ([] if chosen else silent))
 
     def newest_tok_s(self, tag: str) -> float | None:
         """The server's speed with the newest line of every rank that adds up; None when `tag` is a duplicate's."""
@@ -194,11 +213,13 @@ class RunStatistics:
         """All that the samples so far come to."""
         counted = [self._ranks[tag] for tag in self.counted_ranks]
         decoding = [rank for rank in counted if rank.samples]
-        levels = [self._level(running, decoding) for running in self._levels_seen()]
+        # A tagged rank that only prefills is one of the run's: it decodes in no line, so no sum is whole.
+        levels = [self._level(running, counted) for running in self._levels_seen()]
         rounds = math.fsum(rank.accept_cycles for rank in counted)
         every = [level for rank in counted for level in rank.levels.values()]
         return RunFigures(
             samples=self.samples,
+            counted=sum(rank.samples for rank in counted),
             clean=sum(len(level.clean) for level in every),
             excluded={rule.word: sum(rank.verdicts[rule] for rank in counted) for rule in EXCLUDING},
             first_tok_s=_sum([rank.first_tok_s for rank in decoding]),
@@ -220,9 +241,9 @@ class RunStatistics:
     def _levels_seen(self) -> list[int]:
         return sorted({running for rank in self._ranks.values() for running in rank.levels if running > 0})
 
-    def _level(self, running: int, decoding: list[RankStatistics]) -> LevelFigures:
+    def _level(self, running: int, adding: list[RankStatistics]) -> LevelFigures:
         samples = sum(rank.levels[running].samples for rank in self._ranks.values() if running in rank.levels)
-        parts = [(rank.tag, rank.levels.get(running)) for rank in decoding]
+        parts = [(rank.tag, rank.levels.get(running)) for rank in adding]
         level = combine_levels(running, parts, samples=samples)
         if not self._windows_hold_prefill:
             level = replace(level, prefill_share=None)
@@ -304,6 +325,7 @@ class RunStatistics:
         rank = self._ranks.get(tag)
         if rank is None:
             rank = self._ranks[tag] = RankStatistics(tag)
+            self._counted = None
         return rank
 
     def _register(self, tag: str) -> None:
@@ -315,13 +337,14 @@ class RunStatistics:
             rank = self._ranks.pop("")
             rank.tag = tag
             self._ranks[tag] = rank
+            self._counted = None
             self._has_untagged = True
         elif len(self._tags) == 2 and self._has_untagged:
             self._read_again()
 
     def _touched(self, tag: str) -> list[RankStatistics]:
         """The ranks that an event of one rank concerns: itself, else all of its data-parallel rank."""
-        if tag in self._ranks:
+        if tag and tag in self._ranks:
             return [self._ranks[tag]]
         group = numbers_of(tag).get("DP")
         if group is None:
@@ -333,6 +356,7 @@ class RunStatistics:
             return
         records, self._early = self._early, []
         self._ranks.clear()
+        self._counted = None
         self.verdicts.clear()
         self._has_untagged = False
         for record in records:

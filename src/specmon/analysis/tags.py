@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-_PART = re.compile(r"([A-Za-z]+)(\d+)")
+_PART = re.compile(r"([A-Za-z_]+)(\d+)")  # MOE_DP1 is no DP1
 _ENGINE = re.compile(r"Engine (\d+)")  # vLLM's name of a data-parallel rank
 
 

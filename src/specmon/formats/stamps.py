@@ -66,6 +66,8 @@ def read_zone(text: bytes) -> int | None:
         return None
     if match[1]:
         return 0
+    if int(match[3]) > 23 or int(match[4]) > 59:
+        return None  # a damaged zone, with which no moment can be written
     seconds = int(match[3]) * 3600 + int(match[4]) * 60
     return -seconds if match[2] == b"-" else seconds
 

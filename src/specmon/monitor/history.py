@@ -216,6 +216,8 @@ class History:
         life.stats_line(at, event.rank)
 
     def _event(self, event: LogEvent, block: Block) -> None:
+        if isinstance(event, StopRequested) and self.lives.current is None:
+            return  # a key typed in a terminal before any line of a server
         life = self.lives.current or self.lives.begin()
         if event.at is not None:
             self._note_time(event.at)

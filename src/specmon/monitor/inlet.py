@@ -80,9 +80,11 @@ class Inlet:
                 pass
 
     def finish(self) -> None:
-        """The source has ended; a last line without its end stays unread."""
+        """The source has ended; of a last line without its end, whole figures count."""
         if not self._has_ended:
             self._has_ended = True
+            if (framed := self._framer.finish()) is not None:
+                self._take(self._reader.feed(framed.data, framed.offset), None)
             self._take(self._reader.finish(), None, is_over=True)
         for server in self.servers:
             server.finish()

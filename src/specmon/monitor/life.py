@@ -229,7 +229,8 @@ class Life:
     @property
     def is_blank(self) -> bool:
         """Nothing that a launch line could not precede was seen."""
-        return not (self.launch or self._has_stats or self.is_ready or self._is_crashed or self._is_stopping)
+        has_ended = self._is_crashed or self._is_stopping or self._has_exited
+        return not (self.launch or self._has_stats or self.is_ready or has_ended)
 
     @property
     def is_established(self) -> bool:

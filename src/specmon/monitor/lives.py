@@ -49,7 +49,8 @@ class Lives:
     def of_process(self, event: ProcessStarted) -> Life:
         """Another server process, once this one has shown itself or has ended."""
         life = self.current or self.begin(event.at)
-        if life.server_pid not in (None, event.pid) and (life.is_established or life.has_ended):
+        # A pid that is out of view is another one: a server starts before it serves.
+        if life.server_pid != event.pid and (life.is_established or life.has_ended):
             life = self.begin(event.at)
         if life.server_pid is None:
             life.server_pid = event.pid

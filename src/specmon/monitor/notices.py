@@ -105,7 +105,7 @@ def _of_stream(server: ServerMonitor, *, is_finished: bool) -> list[Notice]:
 
 def _of_life(server: ServerMonitor, life: Life, figures: RunFigures, *, is_finished: bool) -> list[Notice]:
     found = []
-    samples = figures.samples
+    samples = figures.counted
     if figures.ranks_missing:
         found.append(
             Notice(
@@ -144,8 +144,8 @@ def _of_life(server: ServerMonitor, life: Life, figures: RunFigures, *, is_finis
         found.append(
             Notice(
                 "kv_full",
-                f"The KV cache was full with requests waiting in {life.kv_full} of {samples} windows: the load is more "
-                "than the server holds. Lower the concurrency or give it more memory.",
+                f"The KV cache was full with requests waiting in {life.kv_full} of {figures.samples} windows: the load "
+                "is more than the server holds. Lower the concurrency or give it more memory.",
             )
         )
     if life.speculation == "inactive":
@@ -185,8 +185,12 @@ def _lacks_stats(server: ServerMonitor, life: Life, *, is_finished: bool) -> boo
     if life.ready_at is None or answered is None:
         # uvicorn prints no time below vLLM, so only the end of the log can tell.
         return is_finished and answered is None and server.history.answers > 0
-    # The warm-up request is answered in the second of the ready line; short answers print no decode line at once.
-    patience = _ANSWERS_WITHOUT_STATS_S if not is_finished else _ANSWERS_WITHOUT_STATS_S / 10
+    # The warm-up request is answered in the second of the ready line. A short answer has no decode line, and an
+    # engine with a cadence prints none for a while; but SGLang has a prefill line for each.
+    patience = _ANSWERS_WITHOUT_STATS_S
+    if is_finished:
+        is_silent = server.engine == "sglang" and not life.statistics.prefill_lines
+        patience = 0 if is_silent else _ANSWERS_WITHOUT_STATS_S / 10
     return answered - life.ready_at > patience
 
 
@@ -225,11 +229,11 @@ def _of_level(level: LevelFigures) -> list[Notice]:
                 "the figures count only what came since.",
             )
         )
-    elif level.outliers > _MANY_OUTLIERS * level.samples:
+    elif level.outliers > _MANY_OUTLIERS * level.counted:
         found.append(
             Notice(
                 "outliers",
-                f"At {level.running} running {level.outliers} of {level.samples} windows took more than 1.5 times the "
+                f"At {level.running} running {level.outliers} of {level.counted} windows took more than 1.5 times the "
                 "usual cycle. Look for other load on the host.",
             )
         )

@@ -86,6 +86,7 @@ class Dashboard(Container):
             max(before.verdict, rows_needed(snapshot.headline, width)),
             max(before.note, note) if note else 0,
             min(MOST, len(snapshot.others)),
+            len(snapshot.comparison.levels) if snapshot.comparison is not None else 0,
         )
 
     def place(self) -> None:

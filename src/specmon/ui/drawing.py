@@ -142,7 +142,7 @@ def _draw_others(
 def _note_others(plot: Plot, grid: list[Cells], are_beyond: bool) -> None:
     texts = [f"at {plot.running} running, others dim", f"at {plot.running} running"]
     if are_beyond:
-        texts.insert(0, f"at {plot.running} running, others beyond the scale ↑")
+        texts = [f"{texts[1]}, others beyond the scale ↑", f"{texts[1]}, others ↑", texts[1]]
     for text in texts:
         for row in grid[: max(1, len(grid) // 3)]:
             # A note may hide arrows, which say no more than it does, but never the line or a mark.

@@ -61,6 +61,7 @@ class Needs:
     verdict: int = 2
     note: int = 0  # the note of a demo
     others: int = 0  # servers that are not compared
+    levels: int = 0  # load levels with a verdict
 
 
 _NO_NEEDS = Needs()
@@ -138,7 +139,7 @@ def plan(
 ) -> Plan:
     """The plan for a terminal of that size."""
     if height < TALL:
-        needs = Needs(note=min(1, needs.note))
+        needs = Needs(note=min(1, needs.note), levels=needs.levels)
     if width < NARROW:
         return _narrow(width, height, focus, has_playback, needs)
     if width >= HUGE[0] and height >= HUGE[1] and focus is Focus.OVERVIEW:
@@ -278,13 +279,13 @@ def _huge(width: int, height: int, has_playback: bool, needs: Needs) -> Plan:
     stack.areas["acceptance"] = Area(half, stack.y, left - half, lower)
     stack.y += lower
     stack.full("log", rows.get("log", 0))
-    _column(stack.areas, left, top, right, height - top - bottom)
+    _column(stack.areas, left, top, right, height - top - bottom, needs.levels)
     stack.width = width
     _bottom(stack, height, {"others": needs.others, "playback": int(has_playback), "footer": 1})
     return Plan(Form.HUGE, stack.areas, 3, rows["chart"], rows["cycle"])
 
 
-def _column(areas: dict[str, Area], x: int, y: int, width: int, height: int) -> None:
+def _column(areas: dict[str, Area], x: int, y: int, width: int, height: int, levels: int) -> None:
     """The evidence column: reference, differences, phases, the table by level, events."""
     rows = _grant(
         height,
@@ -292,7 +293,7 @@ def _column(areas: dict[str, Area], x: int, y: int, width: int, height: int) -> 
             _Band("trust", 9, 9, 9),
             _Band("differences", 8, 18, 24),
             _Band("phases", 6, 6, 6),
-            _Band("levels", 4, 6, 12),
+            _Band("levels", min(10, max(4, levels + 3)), min(10, max(4, levels + 3)), 12),
             _Band("events", 6, _FAR, _FAR),
         ],
     )

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from specmon.events import Answers, Block, Clock, LogEvent, PrefillColumns, SampleColumns
 from specmon.formats.sglang.columns import DecodeRow, PrefillRow, decode_columns, prefill_columns, sort_columns
+from specmon.formats.sglang.endings import Endings
 from specmon.formats.sglang.prefix import Prefix
 from specmon.formats.sglang.statistics import DecodeFigures, PrefillFigures
 
@@ -92,7 +93,7 @@ class Findings:
         columns.queue.append(figures.queue)
         columns.usage.append(figures.usage)
 
-    def block(self, ranks: tuple[str, ...]) -> Block:
+    def block(self, ranks: tuple[str, ...], endings: Endings) -> Block:
         """All of it, in line order."""
         self.events.sort(key=lambda event: event.offset)
         size = len(self.text) - 1
@@ -110,7 +111,7 @@ class Findings:
             ranks=ranks,
             decode=_joined(decode_columns(self.decode_rows), self._slow_decode),
             prefill=_joined(prefill_columns(self.prefill_rows), self._slow_prefill),
-            events=tuple(self.events),
+            events=tuple(endings.explain(self.events)),
             answers=Answers(self.answers, self.answered_at),
             unparsed=array("q", sorted(self.unparsed)),
             clipped=self.clipped,

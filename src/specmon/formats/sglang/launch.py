@@ -19,7 +19,7 @@ RECORD = re.compile(rb"server_args=(?:[A-Za-z_]{1,64}\(|\{)")
 _CALL_ITEM = re.compile(r"\s*([A-Za-z_]\w{0,127})=(.*)", re.DOTALL)
 _DICT_ITEM = re.compile(r"""\s*(?:'([^'\\]{1,128})'|"([^"\\]{1,128})")\s*:\s*(.*)""", re.DOTALL)
 _NEXT_ITEM = re.compile(r"""[,\s]\s?(?=[A-Za-z_]\w{0,127}=|'[A-Za-z_]\w{0,127}': )""")
-_LONGEST_REST = 65_536  # characters of an unfinished item that are kept for the next line
+_LONGEST_REST = 4096  # characters of an unfinished item that are kept for the next line, which costs as many again
 
 
 class LaunchRecord:

@@ -38,6 +38,7 @@ FAMILIAR = (
 )
 
 _LONGEST_DETAIL = 300  # characters
+_ASKED = (-2, -15)  # exit codes of SIGINT and SIGTERM
 
 
 def read_event(body: bytes, prefix: Prefix, offset: int) -> LogEvent | None:
@@ -82,6 +83,8 @@ def _exited(m: re.Match[bytes], offset: int, at: float | None, rank: str, proces
 
 
 def _subprocess(m: re.Match[bytes], offset: int, at: float | None, rank: str, process: int | None) -> LogEvent:
+    if int(m[1]) in _ASKED:  # a child tells that it was asked to end, perhaps before the main process does
+        return StopRequested(offset, at, rank, process, _text(m[0]))
     return Crashed(offset, at, rank, process, "subprocess", _text(m[0]), int(m[1]))
 
 

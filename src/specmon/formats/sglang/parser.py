@@ -9,24 +9,14 @@ from __future__ import annotations
 
 import re
 
-from specmon.events import (
-    Block,
-    Crashed,
-    EnvironmentSet,
-    Exited,
-    LaunchContinued,
-    Launched,
-    LogEvent,
-    ProcessStarted,
-    Ready,
-    StopRequested,
-)
+from specmon.events import Block, Crashed, EnvironmentSet, LaunchContinued, Launched
 from specmon.formats import nccl
+from specmon.formats.sglang.endings import Endings, interrupts
 from specmon.formats.sglang.findings import Findings
 from specmon.formats.sglang.launch import RECORD, LaunchRecord
 from specmon.formats.sglang.lifecycle import FAMILIAR, STARTS, read_event
 from specmon.formats.sglang.prefix import Prefix, PrefixReader
-from specmon.formats.sglang.statistics import DECODE, HEADER, PREFILL, read_decode, read_prefill
+from specmon.formats.sglang.statistics import DECODE, HEADER, PREFILL, read_decode, read_prefill, split_interleaved
 from specmon.formats.traceback import TracebackReader
 
 _CSI = rb"(?:\x1b\[[\d;]{0,16}m)*"
@@ -41,8 +31,12 @@ _ANSWERS = re.compile(rb"\] " + _ANSWER)
 _COLOURED_ANSWERS = re.compile(rb"\] \x1b\[[\d;]{1,16}m" + _ANSWER)
 # No quote and no brace may stand in front of a bracket: what they hold is text of a user, not a prefix.
 _BEFORE = rb"[^\[\n\"'{]{0,256}+"
+# What a logging configuration puts between time and body: `[…] [INFO] `, `[…][scheduler][INFO] - `, `[…] INFO: `.
+# uvicorn's lines look like the last of these; most lines are uvicorn's, so they are turned away first.
+_LEVEL = rb"(?: -)? ?\[[\w.:/ -]{1,80}+\]|(?: -)? (?:DEBUG|INFO|WARNING|ERROR|CRITICAL)\b:?"
+_AFTER = rb"(?! INFO:  )(?:" + _LEVEL + rb"){1,4}+(?: [-:|])? "
 _LINE = re.compile(
-    rb"\n(" + _BEFORE + rb")\[(20\d\d-[^\]\n]{6,96}+)\] (?:"
+    rb"\n(" + _BEFORE + rb")\[(20\d\d-[^\]\n]{6,96}+)\](?: |" + _AFTER + rb")(?:"
     + DECODE + rb"|" + PREFILL
     + rb"|(" + HEADER + rb"|(?:Decode|Prefill) batch[,.]?(?=\n|\Z))"
     + rb"|(server_args=(?:[A-Z]\w{0,63}\(|\{))|(" + STARTS + rb")|(" + FAMILIAR + rb"))"
@@ -51,6 +45,8 @@ _LINE = re.compile(
 _DECODE_END, _PREFILL_END, _STATISTICS, _LAUNCH, _EVENT = 10, 15, 16, 17, 18
 
 _OTHER_LINE = re.compile(rb"\n(?!" + _BEFORE + rb"\[20\d\d-)([^\n]*)")
+# uvicorn colours its level on a terminal. Answers, which have quotes, are counted elsewhere.
+_COLOURED_LINE = re.compile(rb"\n(" + _BEFORE + rb"\[20\d\d-[^\]\n]{6,96}+\] \x1b\[[^\n\"]*+)(?:(?=(\n))|\Z)")
 # One of these is in every line that `_read_other` can read.
 _NEEDLES = (
     b" batch", b"server_args=", nccl.NEEDLE, b"Traceback (most", b": error: ", b"usage: ", b"INFO: ", b"fired up",
@@ -66,6 +62,8 @@ _USAGE = re.compile(rb"(?:launch_server\.py|(?:python3? -m )?sglang[\w .-]{0,40}
 _USAGE_HEAD = re.compile(rb"usage: (?:launch_server\.py|sglang)\b")
 _STYLE = re.compile(rb"\x1b\[[\d;?]{0,16}[A-Za-z]")
 _TRACEBACK = b"Traceback (most recent call last):"
+# What can be no rest of a launch record, though one that was cut inside a text would go on with anything.
+_ENDS_RECORD = re.compile(rb"Traceback \(most|[^\n]{0,256}? NCCL (?:INFO|WARN|version) ")
 _KEPT = 4096  # brackets that are remembered
 _LONGEST_BEFORE = 2048  # bytes in front of a body: a bar and its blocks of three bytes each
 
@@ -82,20 +80,22 @@ class SglangParser:
         self._places: dict[bytes, Place] = {}  # of brackets: many lines share their second and rank
         self._open_launches: dict[int, LaunchRecord] = {}  # by the offset at which the record would go on
         self._traceback = TracebackReader(b"sglang")
-        self._is_explained = False  # a line has already said why the server goes down
+        self._endings = Endings()
         self._end = 0  # offset after the last byte
 
     def feed(self, block: bytes, start: int) -> Block:
         """Read a block of whole lines; a last line without a line feed is read as a pending one."""
         text = b"\n" + block
         found = Findings(text, start)
+        found.events += interrupts(text, start)
         self._read_lines(text, found)
+        self._read_coloured_lines(text, found)
         self._read_other_lines(text, found)
         self._count_answers(text, found)
         self._open_launches = {at: record for at, record in self._open_launches.items() if at == start + len(block)}
         self._end = start + len(block)
         self._traceback.end_block(self._end)
-        return found.block(tuple(self._ranks))
+        return found.block(tuple(self._ranks), self._endings)
 
     def finish(self) -> Block:
         """Nothing is held back: each line of SGLang is complete in itself."""
@@ -120,6 +120,13 @@ class SglangParser:
                 prefill.append((start + match.start(), at, rank, process, *caught))
             else:
                 self._read_matched(match, text, found)
+
+    def _read_coloured_lines(self, text: bytes, found: Findings) -> None:
+        if b"\x1b" not in text:
+            return
+        for match in _COLOURED_LINE.finditer(text):
+            found.recognised += b"INFO\x1b" in match[1]
+            self._read_other(match[1], found.start + match.start(), bool(match[2]), found)
 
     def _count_answers(self, text: bytes, found: Findings) -> None:
         for pattern in (_ANSWERS, _COLOURED_ANSWERS) if b"\x1b" in text else (_ANSWERS,):
@@ -179,13 +186,14 @@ class SglangParser:
                 break  # what stands behind the last line feed is no line
             line = match[1]
             end = offset + len(line) + 1
-            if self._open_launches and (record := self._open_launches.pop(offset, None)):
+            record = self._open_launches.pop(offset, None) if self._open_launches else None
+            if record is not None and not _ENDS_RECORD.match(line):
                 if self._go_on(record, line, offset, end, found):
                     continue
             elif not self._traceback.wants(offset) and not any(needle in line for needle in needles):
                 continue
             if crash := self._traceback.read(line, offset, end):
-                self._add(crash, found)
+                found.events.append(crash)
                 found.recognised += 1
             is_ended = match.end() < len(text)
             for piece in line.split(b"\r"):
@@ -206,13 +214,15 @@ class SglangParser:
         return True
 
     def _read_other(self, line: bytes, offset: int, is_ended: bool, found: Findings) -> None:
+        if b"\x1b" in line:
+            line = _STYLE.sub(b"", line)
         if (at_start := _LINE.match(b"\n" + line + b"\n")) is not None and (last := at_start.lastindex):
             prefix = self._prefix_of(at_start[1], at_start[2])
             found.recognised += not at_start[last].startswith(b"INFO")
             begin = at_start.start(last)
             if last in (_DECODE_END, _PREFILL_END):
                 last = _STATISTICS
-                begin = at_start.end(2) + 2  # behind the bracket and its blank
+                begin = at_start.string.find(b"Decode" if at_start[3] else b"Prefill", at_start.end(2))
             self._read_body(last, line[begin - 1 :], prefix, offset, is_ended, found)
             return
         if line.startswith(b"[20"):
@@ -229,7 +239,7 @@ class SglangParser:
         if usage := _USAGE.search(line):
             found.recognised += 1
             detail = usage[0].decode("utf-8", "replace")
-            self._add(Crashed(offset, cause="exception", detail=detail), found)
+            found.events.append(Crashed(offset, cause="exception", detail=detail))
             return
         if _USAGE_HEAD.match(line):
             found.recognised += 1
@@ -249,17 +259,28 @@ class SglangParser:
         if b"\x1b" in body:
             body = _STYLE.sub(b"", body)
         if kind == _STATISTICS:
-            rank = self._rank_index(prefix.rank)
-            if body.startswith(b"D"):
-                found.add_decode(read_decode(body, is_ended=is_ended), prefix, rank, offset, is_ended=is_ended)
-            else:
-                found.add_prefill(read_prefill(body, is_ended=is_ended), prefix, rank, offset, is_ended=is_ended)
+            self._read_statistics(body, prefix, offset, is_ended, found)
         elif kind == _LAUNCH:
             self._read_launch(body, prefix, offset, found)
         elif event := read_event(body, prefix, offset):
-            self._add(event, found)
+            found.events.append(event)
             if is_ended and isinstance(event, Crashed) and body.rstrip().endswith(_TRACEBACK):
                 self._traceback.announce(found.line_end(offset))
+
+    def _read_statistics(self, body: bytes, prefix: Prefix, offset: int, is_ended: bool, found: Findings) -> None:
+        pieces = split_interleaved(body)
+        for position in range(0, len(pieces), 2):
+            piece, is_last = pieces[position], position == len(pieces) - 1
+            if position:
+                prefix = self._prefix_of(b"", pieces[position - 1])
+                offset += 1  # still in this line, and behind the record before
+            rank = self._rank_index(prefix.rank)
+            is_whole = is_last and is_ended  # a record that another one broke may end in half a figure
+            is_over = not is_last or is_ended  # no more of it will come
+            if piece.startswith(b"D"):
+                found.add_decode(read_decode(piece, is_ended=is_whole), prefix, rank, offset, is_ended=is_over)
+            else:
+                found.add_prefill(read_prefill(piece, is_ended=is_whole), prefix, rank, offset, is_ended=is_over)
 
     def _read_launch(self, body: bytes, prefix: Prefix, offset: int, found: Findings) -> None:
         if RECORD.match(body) is None:
@@ -268,19 +289,9 @@ class SglangParser:
         flags = record.begin(body)
         at = None if prefix.at != prefix.at else prefix.at
         process = None if prefix.process < 0 else prefix.process
-        self._add(Launched(offset, at, prefix.rank, process, flags, record.is_complete), found)
+        found.events.append(Launched(offset, at, prefix.rank, process, flags, record.is_complete))
         if not record.is_complete:
             self._open_launches[found.line_end(offset)] = record
-
-    def _add(self, event: LogEvent, found: Findings) -> None:
-        if isinstance(event, Crashed) and event.cause == "signal" and self._is_explained:
-            # The main process tells again what a child, or the operator, has told before.
-            event = Exited(event.offset, event.at, event.rank, event.process, event.detail)
-        elif isinstance(event, Crashed | StopRequested):
-            self._is_explained = True
-        elif isinstance(event, Launched | ProcessStarted | Ready):
-            self._is_explained = False
-        found.events.append(event)
 
     def _rank_index(self, rank: str) -> int:
         return self._ranks.setdefault(rank, len(self._ranks))

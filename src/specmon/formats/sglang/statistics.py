@@ -31,6 +31,9 @@ PREFILL = (
     + rb", #running-req: " + _COUNT + rb", #queue-req: " + _COUNT + rb"(?=[,\n])"
 )  # fmt: skip
 
+# A second record that another rank wrote into the first, or behind it without a line end.
+_INTERLEAVED = re.compile(rb"\[(20\d\d-[^\]\n]{6,96})\] (?=(?:Decode|Prefill) batch)")
+
 # Every name that a release up to 0.5.23 is known to print, to tell a cut column from a new field.
 _NAMES = (
     b"#running-req", b"#token", b"token usage", b"accept len", b"accept rate", b"cap len", b"block accept len",
@@ -90,7 +93,7 @@ def read_decode(body: bytes, *, is_ended: bool = True) -> DecodeFigures:
     figures.accept_len = _number(fields, b"accept len")
     figures.accept_rate = _number(fields, b"accept rate")
     figures.context_tokens = _number(fields, b"#token", b"#full token", b"#gpu token")
-    figures.usage = _number(fields, b"token usage", b"full token usage", b"gpu token usage")
+    figures.usage = _usage(fields)
     figures.queue = _number(fields, b"#queue-req")
     for name, value in fields.items():
         if name.endswith(b" graph") and value.strip() in (b"True", b"False"):
@@ -106,9 +109,14 @@ def read_prefill(body: bytes, *, is_ended: bool = True) -> PrefillFigures:
         cached_tokens=_number(fields, b"#cached-token"),
         running=_number(fields, b"#running-req"),
         queue=_number(fields, b"#queue-req"),
-        usage=_number(fields, b"token usage", b"full token usage", b"gpu token usage"),
+        usage=_usage(fields),
         is_clipped=is_clipped,
     )
+
+
+def split_interleaved(body: bytes) -> list[bytes]:
+    """A body alone, or followed by the inside of the bracket and the body of each record in it."""
+    return _INTERLEAVED.split(body)
 
 
 def read_fields(body: bytes, *, is_ended: bool = True) -> tuple[dict[bytes, bytes], bool]:
@@ -119,7 +127,7 @@ def read_fields(body: bytes, *, is_ended: bool = True) -> tuple[dict[bytes, byte
     text = body[:_LONGEST_LINE]
     header = _HEADER.match(text)
     parts = text[header.end() if header else 0 :].split(b", ")
-    if not is_ended:
+    if not is_ended and not text.endswith((b",", b" ")):
         parts.pop()
     fields: dict[bytes, bytes] = {}
     is_clipped = False
@@ -179,6 +187,13 @@ def _number(fields: dict[bytes, bytes], *names: bytes) -> float:
             match = _NUMBER.match(value) or _POOLS.match(value)
             return float(match[1]) if match else MISSING
     return MISSING
+
+
+def _usage(fields: dict[bytes, bytes]) -> float:
+    """Share of the KV cache in use: of a model with two pools, that of the fuller one, which is the limit."""
+    usage = _number(fields, b"token usage", b"full token usage", b"gpu token usage")
+    sliding = _number(fields, b"swa token usage")
+    return sliding if usage != usage or sliding > usage else usage
 
 
 def _is_number(value: bytes) -> bool:
