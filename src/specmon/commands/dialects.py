@@ -12,7 +12,7 @@ import platformdirs
 
 from specmon.errors import ConfigError
 from specmon.formats import Dialect
-from specmon.formats.custom import CustomDialect, FaultyFormat, load_format
+from specmon.formats.custom import FaultyFormat, load_format
 from specmon.formats.detect import built_in_dialects
 from specmon.formats.guarded import guarded
 from specmon.formats.reader import LogReader
@@ -110,4 +110,3 @@ def _third_parties() -> Iterator[Found]:
 
 def _distribution(point: EntryPoint) -> str:
     return f"{point.dist.name} {point.dist.version}" if point.dist is not None else point.value
-

@@ -53,10 +53,11 @@ class LineReader:
 
     def candidates(self, block: bytes) -> list[tuple[int, int]]:
         """Begin and end of the lines of a block that may be of this format."""
-        if b"\x1b" not in block:
+        if b"\x1b" not in block and b"\r" not in block:
             return list(self._finder.lines(block))
+        # A colour may stand inside what a pattern looks for, a state of a progress bar before it.
         found, begin = [], 0
-        while begin < len(block):  # a colour may stand inside what a pattern looks for
+        while begin < len(block):
             end = block.find(b"\n", begin)
             end = len(block) if end < 0 else end
             found.append((begin, end))
