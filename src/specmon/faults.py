@@ -38,7 +38,7 @@ def line_of(text: str, keys: Keys) -> int | None:
     wanted = next((key for key in keys if isinstance(key, int)), 0) + 1
     lines = text.splitlines()
     while names:
-        if (found := _key(lines, names, wanted) or _header(lines, names, wanted)) is not None:
+        if (found := _header(lines, names, wanted) or _key(lines, names, wanted)) is not None:
             return found
         names.pop()
     return None
@@ -53,10 +53,13 @@ def _key(lines: Sequence[str], names: Sequence[str], wanted: int) -> int | None:
     """The line of `key =` behind the header of its table, or behind the `wanted`th of several."""
     header = _header_pattern(names[:-1]) if len(names) > 1 else None
     key = re.compile(rf"\s*[\"']?{re.escape(names[-1])}[\"']?\s*=")
-    seen = 0
+    seen, is_inside = 0, header is None
     for number, line in enumerate(lines, start=1):
-        seen += header is not None and header.match(line) is not None
-        if (header is None or seen == wanted) and key.match(line):
+        if line.lstrip().startswith("["):
+            is_its = header is not None and header.match(line) is not None
+            seen += is_its
+            is_inside = is_its and seen == wanted
+        elif is_inside and key.match(line):
             return number
     return None
 

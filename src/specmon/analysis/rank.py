@@ -140,7 +140,9 @@ class RankStatistics:
         middle = level.median_cycle_ms
         if middle is None:
             return False
-        expected_s = cadence.cycles_per_sample * middle / 1000
+        # A line that tells how many cycles it covers is held to those.
+        cycles = sample.cycles if sample.cycles > 0 else cadence.cycles_per_sample
+        expected_s = cycles * middle / 1000
         return sample.at - self._last_at - cadence.clock_resolution_s > IDLE_FACTOR * expected_s
 
     def _gap_before(self, sample: Sample) -> float:

@@ -47,6 +47,7 @@ class Contest:
         self._clashes: list[tuple[str, str]] = []  # who reads a line, and who could
         self._known_clashes: set[frozenset[str]] = set()
         self._rest: tuple[int, list[Claim], int, int] | None = None  # of a text that is looked at again further on
+        self._changes: dict[str, tuple[int, Dialect] | None] = {}  # by engine; bytes from there to the text's end
         self._here: tuple[int, list[Claim], int, int] = (0, [], 0, 0)
 
     @property
@@ -85,7 +86,7 @@ class Contest:
     def change(self, text: bytes, engine: str) -> tuple[int, Dialect] | None:
         """The first line at which the log of `engine` becomes another's."""
         is_custom = any(custom.engine == engine for custom in self._customs)
-        change = None if is_custom else self._detector.change(text, engine)
+        change = None if is_custom else self._other_engine(text, engine)
         for position, readers in self._claims(text):
             if change is not None and position >= change[0]:
                 break
@@ -100,6 +101,20 @@ class Contest:
             self._tally[change[1].engine] = max(self._tally.values(), default=0)
             return self._give(change[0], change[1], is_counted=False)
         return None
+
+    def _other_engine(self, text: bytes, engine: str) -> tuple[int, Dialect] | None:
+        """As `Detector.change`, with what is known of the rest of a text that has been searched before."""
+        if self._rest is None or self._rest[0] != len(text):
+            self._changes.clear()
+        if engine in self._changes:
+            known = self._changes[engine]
+            if known is None:
+                return None
+            if known[0] <= len(text):
+                return len(text) - known[0], known[1]
+        change = self._detector.change(text, engine)
+        self._changes[engine] = None if change is None else (len(text) - change[0], change[1])
+        return change
 
     def _give(self, position: int, dialect: Dialect, *, is_counted: bool = True) -> tuple[int, Dialect]:
         self._owner, self._is_counted = dialect, is_counted
@@ -139,10 +154,9 @@ class Contest:
             for match in pattern.finditer(text):
                 found.setdefault(match.start(), []).append(dialect)
         for custom in self._customs:
-            for begin, end in custom.reader.candidates(text):
-                line = custom.reader.read(text[begin:end], is_ended=end < len(text))
-                if begin and line is not None and line.kind in ("decode", "prefill"):
-                    found.setdefault(begin - 1, []).append(custom)
+            for begin, _, line in custom.reader.lines(text[1:]):
+                if line.kind in ("decode", "prefill"):
+                    found.setdefault(begin, []).append(custom)
         return [(position, tuple(found[position])) for position in sorted(found)]
 
 

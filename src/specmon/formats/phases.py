@@ -35,9 +35,8 @@ class PhaseReader:
         """The phase lines of a block of whole lines, in their order."""
         found: list[LogEvent] = _probes(block, start) if _NEEDLE in block else []
         for reader in self._formats:
-            for begin, end in reader.candidates(block):
-                line = reader.read(block[begin:end], is_ended=end < len(block))
-                if line is not None and line.pattern.tells_phases and (event := _event(line, start + begin)):
+            for begin, _, line in reader.lines(block):
+                if line.pattern.tells_phases and (event := _event(line, start + begin)):
                     found.append(event)
         found.sort(key=lambda event: event.offset)
         return found

@@ -14,6 +14,9 @@ _HALF = 0.5
 _MANY_OUTLIERS = 0.1
 _MUCH_PROMPT = 0.1  # prompt tokens for each generated one, from which a window is no longer decoding alone
 _ANSWERS_WITHOUT_STATS_S = 60.0
+_MANY_UNPARSED = 0.05
+_PHASES_DIFFER = 0.1
+_CLASHES_TOLD = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,7 @@ def notices_of(server: ServerMonitor, *, is_finished: bool) -> tuple[Notice, ...
     if (life := server.life) is not None:
         figures = life.figures(is_exact=is_finished)
         found += _of_life(server, life, figures, is_finished=is_finished)
+        found += _of_phases(life)
         found += _without_clean_samples(figures)
         for level in figures.levels:
             found += _of_level(level)
@@ -44,7 +48,8 @@ def _of_stream(server: ServerMonitor, *, is_finished: bool) -> list[Notice]:
         found.append(
             Notice(
                 "not_a_server_log",
-                f"No line of {server.source} is an LLM server's. Give the file that holds the server's stderr.",
+                f"No line of {server.source} is an LLM server's. Give the file that holds the server's stderr; the "
+                "lines of a server that specmon does not know can be described in a format file (--format-file).",
             )
         )
     if server.is_undated:
@@ -53,6 +58,7 @@ def _of_stream(server: ServerMonitor, *, is_finished: bool) -> list[Notice]:
         found.append(
             Notice("gap", f"Bytes of the log are missing, so what they said is not counted: {server.gaps[-1]}")
         )
+    found += _of_formats(server)
     if server.hidden:
         found.append(
             Notice(
@@ -98,6 +104,64 @@ def _of_stream(server: ServerMonitor, *, is_finished: bool) -> list[Notice]:
                 "role_conflict",
                 f"You name this the {declared} server, but its log is that of a {logged} one. "
                 "Check which log belongs to which option.",
+            )
+        )
+    return found
+
+
+def _of_formats(server: ServerMonitor) -> list[Notice]:
+    """What specmon itself could not read, or could have read in another way."""
+    found = []
+    looked_at = server.samples + server.unparsed
+    if server.unparsed > _MANY_UNPARSED * looked_at and not server.clipped:
+        found.append(
+            Notice(
+                "unparsed",
+                f"{server.unparsed} of {looked_at} statistics lines lack a figure that they need, so they are not "
+                "counted. `specmon formats explain LOG` shows them.",
+            )
+        )
+    for reads, other in server.history.clashes[:_CLASHES_TOLD]:
+        found.append(
+            Notice(
+                "formats_clash",
+                f"The formats {reads} and {other} both read lines of this log; the log goes to whose lines it has more "
+                f"of, now {server.engine or reads}. Make a pattern of the custom format narrower, or remove its file.",
+            )
+        )
+    if server.history.dialect_failure is not None:
+        engine, reason = server.history.dialect_failure
+        found.append(
+            Notice(
+                "dialect_failed",
+                f"The dialect {engine}, which another package brings, failed ({reason}), so the log is not read from "
+                "there on. Update that package, or remove it.",
+            )
+        )
+    return found
+
+
+def _of_phases(life: Life) -> list[Notice]:
+    """Phase times are evidence of their own: whether they agree with the throughput is worth a word."""
+    phases = life.phases
+    if phases is None or phases.source not in ("probe", "custom"):
+        return []
+    found = []
+    cycle, identity, residual = phases.cycle_ms, phases.identity_cycle_ms, phases.residual_ms
+    if cycle is not None and residual is not None and residual < -_PHASES_DIFFER * cycle:
+        found.append(
+            Notice(
+                "phases_disagree",
+                f"The phases add up to {cycle - residual:.2f} ms, more than the {cycle:.2f} ms of a whole cycle: they "
+                "overlap, or a unit is wrong. Check the units (`[unit]` in a custom format) and what the timers span.",
+            )
+        )
+    elif cycle is not None and identity is not None and abs(cycle / identity - 1) > _PHASES_DIFFER:
+        found.append(
+            Notice(
+                "phases_disagree",
+                f"By its own timers a cycle takes {cycle:.2f} ms, by throughput and accept length {identity:.2f} ms. "
+                "Check that both are from the same batch sizes, and what the timers leave out.",
             )
         )
     return found

@@ -41,6 +41,9 @@ class CustomLine:
         return Graph.TRUE if word in _TRUE else Graph.FALSE if word in _FALSE else Graph.UNKNOWN
 
 
+Placed = tuple[int, int, CustomLine]  # begin and end in a block
+
+
 class LineReader:
     """Reads lines by one format; the first pattern that is found counts."""
 
@@ -49,14 +52,26 @@ class LineReader:
         self._prefix = LinePattern(model.prefix) if model.prefix else None
         self._patterns = model.patterns
         self._finder = LineFinder([pattern.compiled for pattern in model.patterns], model.prefix or "")
+        self._last: tuple[bytes, list[Placed]] = (b"", [])  # several ask for the lines of one block
         self._units = {pattern.name: {**model.unit, **pattern.unit} for pattern in model.patterns}
+
+    def lines(self, block: bytes) -> list[Placed]:
+        """All lines of a block that are of this format, with their places; they must not be changed."""
+        if block != self._last[0]:
+            found = []
+            for begin, end in self.candidates(block):
+                if (line := self.read(block[begin:end], is_ended=end < len(block))) is not None:
+                    found.append((begin, end, line))
+            self._last = block, found
+        return self._last[1]
 
     def candidates(self, block: bytes) -> list[tuple[int, int]]:
         """Begin and end of the lines of a block that may be of this format."""
-        if b"\x1b" not in block:
+        if b"\x1b" not in block and b"\r" not in block:
             return list(self._finder.lines(block))
+        # A colour may stand inside what a pattern looks for, a state of a progress bar before it.
         found, begin = [], 0
-        while begin < len(block):  # a colour may stand inside what a pattern looks for
+        while begin < len(block):
             end = block.find(b"\n", begin)
             end = len(block) if end < 0 else end
             found.append((begin, end))

@@ -18,6 +18,9 @@ LONGEST_LINE = 8192  # bytes of a line that are looked at; longer lines are no s
 _MOST_MEMORY = 4 << 20  # bytes of automaton for one pattern; a repetition of repetitions needs more
 _GROUP = re.compile(r"\(\?P?<([A-Za-z_][A-Za-z0-9_]*)>")
 _WHOLE_TEXT = re.compile(r"(?<!\\)(?:\\\\)*\\[AzZ]")
+_QUOTED = re.compile(r"(?<!\\)(?:\\\\)*\\Q")
+# An escape, a class, or the end of the line; only the last is changed in what scans a block.
+_ATOMS = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\$", re.DOTALL)
 _REASONS = (
     ("invalid perl operator: (?", "look-ahead, look-behind and the like can take for ever, so they are not allowed"),
     ("invalid escape sequence", "there is no such escape, or it is a back reference, which can take for ever"),
@@ -57,6 +60,8 @@ class LinePattern:
             raise FaultyPattern(f"the group `{twice[0]}` is there twice; give a second pattern instead")
         if _WHOLE_TEXT.search(source):
             raise FaultyPattern(r"write ^ and $ for the ends of the line, not \A and \z")
+        if _QUOTED.search(source):
+            raise FaultyPattern(r"write a backslash before each sign instead of \Q and \E")
         self.source = source
         self.is_anchored = source.startswith("^")
         self._compiled = _compile(source)
@@ -78,7 +83,7 @@ class LineFinder:
 
     def __init__(self, patterns: Iterable[LinePattern], prefix: str = "") -> None:
         """`prefix` may stand before what the patterns see of a line."""
-        sources = [_behind(prefix, _GROUP.sub("(?:", pattern.source)) for pattern in patterns]
+        sources = [_behind(prefix, _GROUP.sub("(?:", _ends_in_blanks(pattern.source))) for pattern in patterns]
         joined = "|".join(f"(?:{source})" for source in sources)
         self._compiled = _compile(f"(?m){joined}", factor=max(len(sources), 1)) if sources else None
 
@@ -107,6 +112,11 @@ def _behind(prefix: str, source: str) -> str:
     if "^" in source[1:].replace("[^", ""):
         return "."  # too clever an anchor: every line may be one
     return f"^(?:{_GROUP.sub('(?:', prefix).removeprefix('^')})?(?:{source.removeprefix('^')})|{source}"
+
+
+def _ends_in_blanks(source: str) -> str:
+    """A line is read without the blanks at its end, which are still there in a block."""
+    return _ATOMS.sub(lambda atom: " *$" if atom[0] == "$" else atom[0], source)
 
 
 def _compile(source: str, *, factor: int = 1) -> _Compiled:

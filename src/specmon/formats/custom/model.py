@@ -111,17 +111,17 @@ class PatternModel(_Part):
         """The pattern, ready to be looked for."""
         return LinePattern(self.regex)
 
-    @property
+    @cached_property
     def groups(self) -> tuple[str, ...]:
         """The fields that the line itself gives."""
         return self.compiled.names
 
-    @property
+    @cached_property
     def given(self) -> set[str]:
         """All fields of such a line."""
         return {*self.groups, *self.constants}
 
-    @property
+    @cached_property
     def tells_phases(self) -> bool:
         """Its lines say where the time of a cycle goes."""
         return bool(self.given & set(PHASE_FIELDS))
@@ -201,12 +201,12 @@ class FormatModel(_Part):
         """It reads decode lines, so a log can be its own; else it adds phases to the logs of others."""
         return any(pattern.kind == DECODE for pattern in self.patterns)
 
-    @property
+    @cached_property
     def covers_what(self) -> Covers:
         """What one decode line stands for."""
         return _COVERS[self.covers or "cycles"]
 
-    @property
+    @cached_property
     def tells_acceptance(self) -> bool:
         """Speculation would show in a decode line, so a line without it is a baseline's."""
         return any(pattern.kind == DECODE and pattern.given & _ACCEPTANCE for pattern in self.patterns)

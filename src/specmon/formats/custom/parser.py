@@ -83,10 +83,7 @@ class CustomParser:
         events: list[LogEvent] = []
         unparsed = array("q")
         recognised = 0
-        for begin, end in self._reader.candidates(block):
-            line = self._reader.read(block[begin:end], is_ended=end < len(block))
-            if line is None:
-                continue
+        for begin, _, line in self._reader.lines(block):
             recognised += 1
             offset, at = start + begin, self._time(line)
             if line.kind == DECODE:
@@ -138,7 +135,7 @@ class CustomParser:
         rank = self._rank(line)
         if self._model.ranks == "add_up" and rank and rank not in self._ranks:
             events.append(RanksAddUp(offset))
-        self._complete(line, rank, at)
+        figures = self._completed(line, rank, at)
         columns.offset.append(offset)
         columns.at.append(at)
         columns.rank.append(self._ranks.setdefault(rank, len(self._ranks)))
@@ -146,13 +143,13 @@ class CustomParser:
         columns.running.append(_whole(running, 0))
         columns.tok_s.append(tok_s)
         for name in _OPTIONAL:
-            getattr(columns, name).append(line.figure(name))
+            getattr(columns, name).append(figures.get(name, MISSING))
         columns.graph.append(line.graph)
         return True
 
-    def _complete(self, line: CustomLine, rank: str, at: float) -> None:
-        """What the line covers, in the words of `SampleColumns`."""
-        figures, get = line.figures, line.figure
+    def _completed(self, line: CustomLine, rank: str, at: float) -> dict[str, float]:
+        """The figures of a line with what it covers, in the words of `SampleColumns`."""
+        figures, get = dict(line.figures), line.figure
         running, tok_s = get("running"), get("tok_s")
         accept = get("accept_len") if self._model.tells_acceptance and "accept_len" in figures else MISSING
         per_cycle = 1.0 if accept != accept else accept
@@ -173,6 +170,7 @@ class CustomParser:
                 figures.setdefault("drafts", tok_s * window / accept)
         if at == at:
             self._last_at[rank] = at
+        return figures
 
     def _prefill(self, columns: PrefillColumns, line: CustomLine, offset: int, at: float) -> bool:
         if not line.figure("new_tokens") >= 0:
