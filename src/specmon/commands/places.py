@@ -15,7 +15,7 @@ from specmon.sources.address import HostAddress, LocalPlace, RemotePlace, Source
 from specmon.sources.cursor import NoFile
 from specmon.sources.events import Source
 from specmon.sources.follow import BACKFILL_BYTES
-from specmon.sources.local import LocalFile, expand_glob, is_compressed, look_at
+from specmon.sources.local import LocalFile, expand_glob, look_at
 from specmon.sources.remote_file import RemoteFile
 from specmon.sources.ssh import SshHost, SshSettings
 from specmon.sources.ssh_login import Question
@@ -102,11 +102,6 @@ def local_folder(address: SourceAddress) -> Path | None:
     """The local directory that an address names, None for everything else."""
     place = address.place
     return path if isinstance(place, LocalPlace) and (path := Path(place.path)).is_dir() else None
-
-
-def is_packed(path: str) -> bool:
-    """Whether a file is compressed, by its name."""
-    return is_compressed(path)
 
 
 def readable_file(path: str) -> Path:

@@ -15,7 +15,6 @@ from specmon.commands.places import (
     Hosts,
     SshOptions,
     expanded,
-    is_packed,
     local_folder,
     open_source,
     readable_file,
@@ -32,6 +31,7 @@ from specmon.monitor.session import Session
 from specmon.monitor.snapshot import Role
 from specmon.sources.address import LocalPlace, SourceAddress, parse_source
 from specmon.sources.events import Chunk
+from specmon.sources.local import is_packed
 
 
 class _Cast:
