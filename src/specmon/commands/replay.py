@@ -31,7 +31,7 @@ from specmon.monitor.session import Session
 from specmon.monitor.snapshot import Role
 from specmon.sources.address import LocalPlace, SourceAddress, parse_source
 from specmon.sources.events import Chunk
-from specmon.sources.local import is_packed
+from specmon.sources.local import is_compressed
 
 
 class _Cast:
@@ -135,7 +135,7 @@ async def _join(
 
 async def _as_file(address: SourceAddress, hosts: Hosts, stack: ExitStack) -> Path:
     """The log as a plain file on this machine: itself, or a copy of what is piped in, packed or far away."""
-    if isinstance(address.place, LocalPlace) and not is_packed(address.place.path):
+    if isinstance(address.place, LocalPlace) and not is_compressed(address.place.path):
         return readable_file(address.place.path)
     source = open_source(address, hosts, follow=False)
     copy = stack.enter_context(tempfile.NamedTemporaryFile(prefix="specmon-replay-"))  # noqa: SIM115 (the stack closes it)
