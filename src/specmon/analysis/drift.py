@@ -20,6 +20,7 @@ _WINDOW = 15
 _SHORT_WINDOW = 5
 _OBVIOUS = 3.0  # times the tolerance: believed on the short window
 _WAY_BACK = 0.8  # of the tolerance: hysteresis, one alarm a change
+_WAY_BACK_HALF = 0.5  # the same for the softer word, which nobody should see come and go
 _SETTLED_AFTER = 30  # samples after which a recovered level simply matches
 
 
@@ -106,7 +107,8 @@ class DriftWatch:
         if self._was_diverged and self._matching < _SETTLED_AFTER:
             return Drift.RECOVERED
         self._was_diverged = False
-        return Drift.DRIFTING if distance > self._tolerance / 2 else Drift.MATCHES
+        half = self._tolerance / 2 * (_WAY_BACK_HALF if self.state is Drift.DRIFTING else 1.0)
+        return Drift.DRIFTING if distance > half else Drift.MATCHES
 
     def _onset(self, middle: float) -> float:
         """The first of the recent samples that lies on the side of the departure, beyond half of it."""

@@ -130,6 +130,8 @@ def _verdict(
     if judged.comparison.is_delivery_different and comparison.delivered_speedup is not None:
         sentence += f", delivered {comparison.delivered_speedup:.2f}×"
     parts = []
+    if judged.elsewhere:
+        parts.append(f"! {judged.elsewhere}")
     if others := [difference.name for difference in differences if difference.weight == "matters"]:
         # A speed-up that may have another reason than speculation: said first, since the line can be cut.
         parts.append(f"! not the only difference: {_listed(others)}")

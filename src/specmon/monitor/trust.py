@@ -157,7 +157,7 @@ class TrustWatch:
         if recent_ms is None or overall is None or level is None or level.cycle_ms is None:
             return overall
         is_beyond = abs(overall / recorded.tok_s - 1) > self.reference.tolerance
-        if is_beyond == (watched.watch.state is Drift.DIVERGED):
+        if watched.watch.state is not Drift.DRIFTING and is_beyond == (watched.watch.state is Drift.DIVERGED):
             return overall
         return overall * level.cycle_ms / recent_ms
 

@@ -29,6 +29,7 @@ class Judged:
     same_load: bool | None = None
     against: AgainstLevel | None = None
     against_sentence: str = ""
+    elsewhere: str = ""  # what another level says, when it contradicts this one
     levels: tuple[Comparison, ...] = ()  # at every level that both servers ran, lowest first
 
 
@@ -78,6 +79,7 @@ def judge(
         is_same_load(*pair),
         against,
         sentence or "",
+        elsewhere,
         levels,
     )
 

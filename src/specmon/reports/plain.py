@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 from specmon.monitor.headline import likely_cause
 from specmon.monitor.snapshot import LinkState, SamplePoint, ServerView, Severity, Snapshot, Trust
 from specmon.monitor.trust import percent
@@ -85,9 +87,8 @@ def _sides(snapshot: Snapshot) -> list[ServerView]:
 
 def _newest(view: ServerView) -> list[SamplePoint]:
     running = view.level.running if view.level is not None else None
-    return [point for point in view.points[-200:] if point.excluded is None and point.running == running][
-        -_SPARK_CELLS:
-    ]
+    wanted = (point for point in reversed(view.points) if point.excluded is None and point.running == running)
+    return list(islice(wanted, _SPARK_CELLS))[::-1]
 
 
 def _spark(view: ServerView, top: float) -> str:
