@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from specmon.feeds.live import Seen
 from specmon.references.fingerprint import Fingerprint
 from specmon.sources.discovery import DiscoveredServer, discover
 from specmon.sources.ssh import SshHost
@@ -16,10 +17,10 @@ class ProcessConditions:
         self._host = host
         self._path = path
 
-    async def read(self) -> Fingerprint | None:
-        """The conditions now; None when no process writes there."""
-        found = (await discover(self._host)).servers
-        return fingerprint_of(writer_of(self._path, found))
+    async def read(self) -> Seen:
+        """The conditions now; no fingerprint when no process writes there."""
+        writer = writer_of(self._path, (await discover(self._host)).servers)
+        return Seen(fingerprint_of(writer), "" if writer is None else writer.env_reason)
 
 
 def writer_of(path: str, servers: Sequence[DiscoveredServer]) -> DiscoveredServer | None:

@@ -21,11 +21,19 @@ _OVER_POLL_S = 0.1
 _LAST_BYTES_S = 1.0  # what has been written last is still on its way
 
 
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a look at a server's process told."""
+
+    fingerprint: Fingerprint | None  # None: no process writes the log
+    reason: str = ""  # why not all could be seen
+
+
 class Conditions(Protocol):
     """Asks a server's machine under which conditions the process runs that writes a log."""
 
-    async def read(self) -> Fingerprint | None:
-        """The conditions now; None when no process writes there. Raises SpecmonError when nobody can tell."""
+    async def read(self) -> Seen:
+        """The conditions now. Raises SpecmonError when nobody can tell."""
         ...
 
 
@@ -57,6 +65,7 @@ class LiveFeed:
         self._sleep = sleep
         self._told = told
         self._is_over = is_over
+        self._told_reasons: dict[str, str] = {}  # by channel
         self.refusals: list[str] = []  # one sentence a channel that will not open
 
     @property
@@ -108,8 +117,11 @@ class LiveFeed:
         for delay_s in LOOKS_AFTER_LAUNCH_S:
             await self._sleep(delay_s)
             try:
-                found = await channel.conditions.read()
+                seen = await channel.conditions.read()
             except SpecmonError:
                 continue  # the log is followed all the same; the next look may succeed
-            if found is not None:
-                self._session.attach_fingerprint(channel.key, found)
+            if seen.fingerprint is not None:
+                self._session.attach_fingerprint(channel.key, seen.fingerprint)
+            if seen.reason and self._told_reasons.get(channel.key) != seen.reason:
+                self._told_reasons[channel.key] = seen.reason
+                self._session.tell(channel.key, self._clock(), seen.reason)

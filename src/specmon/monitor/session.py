@@ -12,7 +12,7 @@ from specmon.monitor.names import name_servers
 from specmon.monitor.notices import Notice
 from specmon.monitor.picture import Pictures
 from specmon.monitor.server import ServerMonitor
-from specmon.monitor.snapshot import Playback, Role, Snapshot, TrustView
+from specmon.monitor.snapshot import Playback, Role, Severity, Snapshot, TrustView
 from specmon.monitor.trust import TrustWatch, nothing_seen
 from specmon.monitor.verdict import Judged, judge
 from specmon.references.fingerprint import Fingerprint
@@ -84,6 +84,12 @@ class Session:
         """Conditions of a server that were read from outside its log."""
         server = self._entries[key].server if key in self._entries else self.add(key, key)
         server.attach_fingerprint(fingerprint)
+
+    def tell(self, key: str, at: float, text: str) -> None:
+        """Something about a server that its log does not say and a reader must know: a line of the event list."""
+        server = self._entries[key].server
+        server.history.tell(at, Severity.WARNING, text)
+        server.version += 1
 
     def mark_unreadable(self, key: str, source: str, reason: str) -> None:
         """A source that cannot be opened is a server of which only that is known."""
