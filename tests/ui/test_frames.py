@@ -10,6 +10,7 @@ from dataclasses import replace
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
+from textual.pilot import Pilot
 
 from specmon.monitor.snapshot import EventLine, Headline, Role, ServerView, Severity, Snapshot
 from specmon.ui.app import SpecmonApp
@@ -69,6 +70,7 @@ def _snapshots(draw: st.DrawFn) -> Snapshot:
         baseline=draw(_servers(Role.BASELINE)),
         speculative=draw(_servers(Role.SPECULATIVE)),
         comparison=draw(st.sampled_from([story.comparison, None])),
+        others=tuple(view for view in (draw(_servers(Role.BASELINE)),) if view is not None),
         events=tuple(
             EventLine(pictures.NOW, Severity.WARNING, draw(_text), draw(_text)) for _ in range(draw(st.integers(0, 3)))
         ),
@@ -111,13 +113,19 @@ def test_every_frame_is_whole(picture: Snapshot, sizes: list[tuple[int, int]], k
 
 
 def test_no_number_is_cut_at_any_width() -> None:
-    async def numbers(width: int, height: int) -> set[str]:
-        app = SpecmonApp(StillFeed(replace(pictures.diverged(), log=())))
-        async with app.run_test(size=(width, height)) as pilot:
+    app = SpecmonApp(StillFeed(replace(pictures.diverged(), log=())))
+
+    async def gather() -> None:
+        async with app.run_test(size=(120, 40)) as pilot:
+            await compare(pilot)
+
+    async def compare(pilot: Pilot[None]) -> None:
+        async def numbers(width: int, height: int) -> set[str]:
+            await pilot.resize_terminal(width, height)
+            await pilot.pause()
             await pilot.pause()
             return set(re.findall(r"\d[\d.,:]*\d|\d", "\n".join(frame(app))))
 
-    async def gather() -> None:
         # Every number that a narrow screen shows is one that a wide, a middle or the narrowest one shows whole.
         known: set[str] = set()
         for size in ((300, 100), (200, 60), (150, 90), (120, 40), (100, 90), (80, 90), (71, 90)):

@@ -57,12 +57,12 @@ async def test_nothing_at_all_is_a_screen_too() -> None:
 
 async def test_live_pause_freezes_the_picture_and_says_that_lines_still_come() -> None:
     feed = StillFeed(pictures.healthy())
-    app = SpecmonApp(feed, interval_s=0.01)
+    app = SpecmonApp(feed, interval_s=0.05)
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.pause()
         await pilot.press("space")
         feed.show(replace(pictures.diverged(), log_revision=feed.picture.log_revision + 5))
-        await pilot.pause(0.05)
+        await pilot.pause(0.15)
         assert "PAUSED · still receiving, +5 lines" in text(app)
         assert "SPECULATIVE WINS" in text(app)
         await pilot.press("space")
@@ -147,7 +147,7 @@ async def test_log_takes_the_lower_part_and_gives_it_back() -> None:
 
 async def test_log_follows_until_somebody_scrolls_up() -> None:
     feed = StillFeed(pictures.diverged())
-    app = SpecmonApp(feed, interval_s=0.01)
+    app = SpecmonApp(feed, interval_s=0.05)
 
     def with_line(name: str) -> Snapshot:
         line = LogLine("gpu01:30000", Role.BASELINE, pictures.NOW, name)
@@ -156,13 +156,13 @@ async def test_log_follows_until_somebody_scrolls_up() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("l")
         feed.show(with_line("first new line"))
-        await pilot.pause(0.05)
+        await pilot.pause(0.15)
         assert "first new line" in text(app)
         await pilot.press("pageup", "pageup")
         await pilot.pause()
         assert "not following" in text(app)
         feed.show(with_line("second new line"))
-        await pilot.pause(0.05)
+        await pilot.pause(0.15)
         assert "second new line" not in text(app)
         await pilot.press("f")
         await pilot.pause()
@@ -276,7 +276,7 @@ async def test_an_alert_changes_the_border_of_its_own_side_only() -> None:
 
 async def test_a_chart_that_did_not_change_is_not_repainted() -> None:
     feed = StillFeed(pictures.diverged())
-    app = SpecmonApp(feed, interval_s=0.01)
+    app = SpecmonApp(feed, interval_s=0.05)
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.pause()
         chart = app.query_one("#speculative .speed", Chart)
@@ -289,7 +289,7 @@ async def test_a_chart_that_did_not_change_is_not_repainted() -> None:
 
         chart.refresh = spy  # type: ignore[method-assign]  # to see what it paints
         feed.show(feed.picture)
-        await pilot.pause(0.05)
+        await pilot.pause(0.15)
         assert painted == []
 
 
@@ -322,13 +322,13 @@ async def test_every_action_is_in_the_palette() -> None:
 async def test_one_bell_for_a_change_into_an_alert(monkeypatch: pytest.MonkeyPatch) -> None:
     rung: list[bool] = []
     feed = StillFeed(pictures.healthy())
-    app = SpecmonApp(feed, interval_s=0.01)
+    app = SpecmonApp(feed, interval_s=0.05)
     monkeypatch.setattr(app, "bell", lambda: rung.append(True))
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
         for _ in range(3):
             feed.show(pictures.diverged())
-            await pilot.pause(0.03)
+            await pilot.pause(0.15)
         assert rung == [True]
 
 

@@ -46,17 +46,19 @@ class Events(Panel):
         rows: list[Content] = []
         # A sentence may have a second row where it needs one: the newest events are worth more than the older ones.
         lines = 2 if height >= 4 else 1
-        for event in self.snapshot.events[:height]:
+        for event in self.snapshot.events:
+            if len(rows) >= height:
+                break
             style = SEVERITY_STYLE[event.severity]
             who = f"{event.server} " if event.server else ""
             tone = "$foreground" if event.severity in (Severity.WARNING, Severity.ALERT) else "$quiet"
             head = f" {figures.clock(event.at)} "
             sign = self.look.mark(event.severity)
             room = width - len(head) - len(sign) - 2
-            first, *more = flow(visible(who + event.text), room, lines) or [""]
+            first, *more = flow(visible(who + event.text), room, min(lines, height - len(rows))) or [""]
             rows.append(Content.assemble((head, "$quiet"), (f"{sign} ", style), (first, tone)))
             rows += [Content.assemble(" " * (width - room - 1), (line, tone)) for line in more]
-        return rows[:height]
+        return rows
 
 
 def difference_rows(found: Sequence[Difference], width: int, look: Look) -> list[Content]:
@@ -158,9 +160,8 @@ class Differences(Panel, can_focus=True):
             rows.append(fit([piece((" baseline → speculative", "$quiet"))], width))
             rows += difference_rows(snapshot.differences, width, self.look)
         if not rows:
-            return [
-                fit([piece((" ? nothing to compare yet: needs the launch lines of both servers", "$quiet"))], width)
-            ]
+            lines = flow("nothing to compare yet: needs the launch lines of both servers", width - 4, height)
+            return [Content.assemble((" ? " if not i else "   ", "$quiet"), (s, "$quiet")) for i, s in enumerate(lines)]
         self._most = max(0, len(rows) - height)
         first = min(self._first, self._most)
         if first + height < len(rows):

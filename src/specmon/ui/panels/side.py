@@ -207,7 +207,7 @@ class Side(Vertical):
         state: list[Piece] = []
         if view is not None:
             title.append(piece((view.name, "$foreground")))
-            state = _state(view)
+            state = _state(view, room)
         choices = [title]
         if view is not None and view.source != view.name:
             tail = "…/" + view.source.rsplit("/", 1)[-1] if "/" in view.source else view.source
@@ -245,14 +245,15 @@ def _age(view: ServerView) -> str:
     return "no new line yet" if view.age_s is None else f"! {figures.age(view.age_s)} old"
 
 
-def _state(view: ServerView) -> list[Piece]:
+def _state(view: ServerView, room: int) -> list[Piece]:
     style = "bold $alert" if view.state is RunState.CRASHED else "$quiet"
     sign = "✗ " if view.state is RunState.CRASHED else ""
     parts = [piece((f"{sign}{view.state.value}", style))]
     if view.is_stale and view.age_s is None:
         # A server that ended has said so already; of one that runs the next line will tell.
         if view.state not in (RunState.EXITED, RunState.CRASHED):
-            parts.append(piece(("read from the log, no new line yet", "$quiet")))
+            long = "read from the log, no new line yet"
+            parts.append(piece((long if room >= 52 else "no new line yet", "$quiet")))
     elif view.is_stale:
         parts.append(piece((_age(view), "bold $caution")))
     elif view.age_s is not None:
