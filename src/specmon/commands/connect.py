@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from specmon.commands.dialects import reader_of
-from specmon.commands.places import Hosts, SshOptions, open_source, ssh_settings
+from specmon.commands.places import Hosts, SshOptions, open_source, parse_sides, ssh_settings
 from specmon.commands.reference import chosen_reference
 from specmon.commands.show import show
 from specmon.errors import SourceRefused
@@ -18,7 +18,7 @@ from specmon.feeds.conditions import ProcessConditions
 from specmon.feeds.live import Channel, LiveFeed
 from specmon.monitor.session import Session
 from specmon.monitor.snapshot import Role
-from specmon.sources.address import HostAddress, RemotePlace, SourceAddress, parse_host, parse_source
+from specmon.sources.address import HostAddress, RemotePlace, SourceAddress, parse_host
 from specmon.sources.discovery import Discovery, discover
 from specmon.sources.follow import BACKFILL_BYTES, Pace
 from specmon.sources.remote_file import RemoteFile
@@ -44,10 +44,7 @@ def connect(
     """Follow servers until the user quits; 2 when none of them can ever be followed."""
     session = Session(reference=chosen_reference(reference, reference_tok_s), reader=reader_of(format_files))
     addresses = [parse_host(host) for host in hosts]
-    given = [
-        *((Role.BASELINE, parse_source(text, first_host=addresses[0])) for text in baseline),
-        *((Role.SPECULATIVE, parse_source(text, first_host=addresses[0])) for text in speculative),
-    ]
+    given = parse_sides((), baseline, speculative, first_host=addresses[0])
 
     async def run() -> int:
         async with Hosts(ssh_settings(ssh)) as open_hosts:
@@ -66,7 +63,7 @@ def connect(
 
 
 async def _named(
-    session: Session, given: Sequence[tuple[Role, SourceAddress]], hosts: Hosts, *, from_start: bool
+    session: Session, given: Sequence[tuple[Role | None, SourceAddress]], hosts: Hosts, *, from_start: bool
 ) -> list[Channel]:
     """The logs that the user named. Their hosts are reached before there is a screen, so that a question about a
     password or a refusal finds a plain terminal."""

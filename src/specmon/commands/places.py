@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, Self, TypedDict
 
 from specmon.errors import UnreadableInput
-from specmon.sources.address import HostAddress, LocalPlace, RemotePlace, SourceAddress
+from specmon.monitor.snapshot import Role
+from specmon.sources.address import HostAddress, LocalPlace, RemotePlace, SourceAddress, parse_source
 from specmon.sources.cursor import NoFile
 from specmon.sources.events import Source
 from specmon.sources.follow import BACKFILL_BYTES
@@ -74,6 +75,18 @@ async def ask_on_terminal(question: Question) -> str | None:
         return await asyncio.to_thread(ask, question.text)
     except EOFError:
         return None
+
+
+def parse_sides(
+    sources: Sequence[str],
+    baseline: Sequence[str],
+    speculative: Sequence[str],
+    *,
+    first_host: HostAddress | None = None,
+) -> list[tuple[Role | None, SourceAddress]]:
+    """The sources of a command line, each with the side that the user puts it on."""
+    sides = ((None, sources), (Role.BASELINE, baseline), (Role.SPECULATIVE, speculative))
+    return [(role, parse_source(text, first_host=first_host)) for role, texts in sides for text in texts]
 
 
 def open_source(address: SourceAddress, hosts: Hosts, *, follow: bool, from_start: bool = True) -> Source:

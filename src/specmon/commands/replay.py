@@ -17,6 +17,7 @@ from specmon.commands.places import (
     expanded,
     local_folder,
     open_source,
+    parse_sides,
     readable_file,
     ssh_settings,
 )
@@ -29,7 +30,7 @@ from specmon.feeds.timeline import timeline_of
 from specmon.formats.reader import LogReader
 from specmon.monitor.session import Session
 from specmon.monitor.snapshot import Role
-from specmon.sources.address import LocalPlace, SourceAddress, parse_source
+from specmon.sources.address import LocalPlace, SourceAddress
 from specmon.sources.events import Chunk
 from specmon.sources.local import is_compressed
 
@@ -72,11 +73,7 @@ def replay(
     """Play logs until the user quits; as plain lines until they end."""
     chosen = chosen_reference(reference, reference_tok_s)
     reader = reader_of(format_files)
-    given = [
-        *((None, parse_source(text)) for text in sources),
-        *((Role.BASELINE, parse_source(text)) for text in baseline),
-        *((Role.SPECULATIVE, parse_source(text)) for text in speculative),
-    ]
+    given = parse_sides(sources, baseline, speculative)
     if not given:
         raise ConfigError("replay needs a log: name a file, a capture directory or - for stdin, or try `specmon demo`.")
 

@@ -11,13 +11,13 @@ import click
 
 from specmon.captures.reader import CapturedLog, is_capture, open_capture
 from specmon.commands.dialects import reader_of
-from specmon.commands.places import Hosts, SshOptions, expanded, local_folder, open_source, ssh_settings
+from specmon.commands.places import Hosts, SshOptions, expanded, local_folder, open_source, parse_sides, ssh_settings
 from specmon.commands.reference import chosen_reference
 from specmon.commands.span import chosen_window, require_run
 from specmon.errors import ConfigError, SpecmonError
 from specmon.monitor.session import Session
 from specmon.monitor.snapshot import Role
-from specmon.sources.address import SourceAddress, parse_source
+from specmon.sources.address import SourceAddress
 from specmon.sources.events import Refused, Source
 from specmon.sources.local import LocalFile
 from specmon.sources.ssh import SshSettings
@@ -39,11 +39,7 @@ def summary(
     form: Literal["text", "json"],
 ) -> int:
     """Print what the logs come to; 0, or 2 when one of them could not be read."""
-    given = [
-        *((None, parse_source(text)) for text in sources),
-        *((Role.BASELINE, parse_source(text)) for text in baseline),
-        *((Role.SPECULATIVE, parse_source(text)) for text in speculative),
-    ]
+    given = parse_sides(sources, baseline, speculative)
     if not given:
         raise ConfigError("summary needs a log: name a file, a capture directory, HOST:PATH or - for stdin.")
     window = chosen_window(since, until, [address for _, address in given])
