@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import sys
@@ -33,6 +34,7 @@ def _run(args: list[str] | None) -> int:
             stream.reconfigure(errors="replace")  # a terminal that has no × gets a ?, never a traceback
     try:
         result = cli.main(args=args, prog_name="specmon", standalone_mode=False)
+        sys.stdout.flush()
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.ctx.get_help())
         return 0
@@ -46,9 +48,20 @@ def _run(args: list[str] | None) -> int:
         return EXIT_INTERRUPTED
     except (BrokenPipeError, SystemExit):  # click turns a broken pipe into an exit
         # The reader (head, less) has gone; without this the interpreter complains while it closes stdout.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _silence_stdout()
         return 0
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EIO, errno.EDQUOT):
+            raise
+        _silence_stdout()
+        click.echo(f"specmon: the result cannot be written: {os.strerror(error.errno).lower()}. Make room.", err=True)
+        return EXIT_USAGE
     return result if isinstance(result, int) else 0
+
+
+def _silence_stdout() -> None:
+    """Nothing that is still held for a stdout that is gone may be written when the interpreter ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _sides(function: _Function) -> _Function:

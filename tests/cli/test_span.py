@@ -57,7 +57,7 @@ def test_samples_outside_enter_no_figure_and_are_counted(
     [
         (("--since", "yesterday"), "no time"),
         (("--since", "16:41", "--until", "16:40"), "Swap the two"),
-        (("--run", "2"), "has 1 runs"),
+        (("--run", "2"), "has 1 run, so"),
     ],
 )
 def test_window_that_cannot_be_is_a_sentence(specmon: Specmon, log: str, args: tuple[str, ...], part: str) -> None:

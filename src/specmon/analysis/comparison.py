@@ -74,6 +74,8 @@ def compare_levels(baseline: LevelFigures, speculative: LevelFigures, *, is_comp
     """All figures of the pair and the verdict."""
     speedup = _ratio(speculative.decode_tok_s, baseline.decode_tok_s)
     break_even = _ratio(speculative.cycle_ms, baseline.cycle_ms)
+    if break_even is not None and baseline.accept_len is not None:
+        break_even *= baseline.accept_len  # 1 for a baseline, more when two speculative set-ups are compared
     interval = _interval(baseline, speculative, speedup)
     accept = speculative.accept_len
     verdict, decided_by = _verdict(baseline, speculative, speedup, interval)

@@ -174,7 +174,7 @@ class RunStatistics:
     @property
     def _windows_hold_prefill(self) -> bool:
         """The time of a request or of a step holds no prompt, so what lies beyond the median cycle is noise."""
-        return self.cadence.covers not in (Covers.REQUEST, Covers.STEP)
+        return self.cadence.covers is Covers.WINDOW
 
     @property
     def knows_acceptance(self) -> bool:

@@ -48,10 +48,11 @@ def _moment(option: str, text: str | None, newest: float | None) -> float | None
     if newest is not None and (match := _BACK.fullmatch(text)):
         return newest - float(match[1]) * _UNITS[match[2] or "s"]
     if newest is not None and (match := _CLOCK.fullmatch(text)):
+        hours, minutes, seconds = int(match[1]), int(match[2]), float(match[3] or 0)
+        if hours > 23 or minutes > 59 or seconds >= 60:
+            raise ConfigError(f"{option} {text!r} is no time of day: write 16:41:43.")
         midnight = datetime.fromtimestamp(newest, UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-        return (
-            midnight + timedelta(hours=int(match[1]), minutes=int(match[2]), seconds=float(match[3] or 0))
-        ).timestamp()
+        return (midnight + timedelta(hours=hours, minutes=minutes, seconds=seconds)).timestamp()
     try:
         stamp = datetime.fromisoformat(text)
     except ValueError as error:
@@ -77,4 +78,8 @@ def require_run(session: Session, run: int | None) -> None:
     names = session.names()
     for server in session.servers:
         if run is not None and server.unreadable is None and len(server.lives) < run:
-            raise ConfigError(f"{names[server.key]} has {len(server.lives)} runs, so there is no --run {run}.")
+            raise ConfigError(f"{names[server.key]} has {_runs(len(server.lives))}, so there is no --run {run}.")
+
+
+def _runs(count: int) -> str:
+    return f"{count} run" if count == 1 else f"{count} runs"

@@ -86,15 +86,18 @@ class ReplayFeed:
         self._speed = LADDER[min(max(rung + steps, 0), len(LADDER) - 1)]
 
     def seek(self, position: float) -> None:
-        """Go to a moment; out of range means the nearer end."""
+        """Go to a moment; out of range means the nearer end. At full speed the replay stops there, to be seen."""
         self._wanted = min(max(position, self._start), self._end)
+        self._is_paused = self._is_paused or math.isinf(self._speed)
 
     def step(self, samples: int) -> None:
         """Go to the moment of the sample that is `samples` further on (or back), and pause there."""
         here = self._position if self._wanted is None else self._wanted
         index = bisect_right(self._samples, here) - 1 if samples > 0 else bisect_left(self._samples, here)
         if self._samples:
-            self._wanted = self._samples[min(max(index + samples, 0), len(self._samples) - 1)]
+            target = self._samples[min(max(index + samples, 0), len(self._samples) - 1)]
+            # Behind the last sample there may be lines still: a step forward never goes back.
+            self._wanted = max(target, here) if samples > 0 else min(target, here)
             self._is_paused = True
 
     @property

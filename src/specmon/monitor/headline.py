@@ -122,7 +122,7 @@ def _verdict(
         Verdict.EQUAL: Severity.INFO,
     }.get(comparison.verdict, Severity.WARNING)
     if comparison.verdict in (Verdict.NOT_COMPARABLE, Verdict.CANNOT_TELL) or comparison.speedup is None:
-        return Headline(severity, word, judged.sentence.removeprefix(f"{comparison.verdict}: "), _trusted(trust))
+        return Headline(severity, word, judged.sentence.removeprefix(comparison.verdict).lstrip(": "), _trusted(trust))
     sentence = f"{comparison.speedup:.2f}×"
     if comparison.speedup_ci95 is not None:
         low, high = comparison.speedup_ci95

@@ -85,7 +85,7 @@ def _of_stream(server: ServerMonitor, *, is_finished: bool) -> list[Notice]:
                 "restart",
                 f"The log holds {len(server.lives)} lives of the server. The figures are those of "
                 f"{'the last one' if server.run is None else f'number {server.run}'}; "
-                "nothing of the earlier ones enters them.",
+                "nothing of the others enters them.",
             )
         )
     if server.history.lives.clock_steps:
@@ -244,6 +244,8 @@ def _of_life(server: ServerMonitor, life: Life, figures: RunFigures, *, is_finis
 
 def _lacks_stats(server: ServerMonitor, life: Life, *, is_finished: bool) -> bool:
     answered = server.last_answer_at
+    if server.outside:
+        return False  # there are some, only not in the times asked for
     if life.statistics.samples or not life.is_ready:
         return False
     if life.ready_at is None or answered is None:

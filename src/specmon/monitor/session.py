@@ -178,7 +178,14 @@ class Session:
         baseline, speculative = self.pair()
         if baseline is None or speculative is None or baseline.life is None or speculative.life is None:
             return None
-        return judge(baseline.life, speculative.life, reference=self.reference, running=self.running, is_exact=is_exact)
+        return judge(
+            baseline.life,
+            speculative.life,
+            engines=(baseline.engine, speculative.engine),
+            reference=self.reference,
+            running=self.running,
+            is_exact=is_exact,
+        )
 
     def notices(self) -> tuple[Notice, ...]:
         """About the question as a whole."""

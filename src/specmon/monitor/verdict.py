@@ -37,6 +37,7 @@ def judge(
     baseline: Life,
     speculative: Life,
     *,
+    engines: tuple[str | None, str | None] = (None, None),
     reference: Reference | None = None,
     running: int | None = None,
     is_exact: bool = True,
@@ -44,7 +45,7 @@ def judge(
     """Compare the current lives of two servers at their common level."""
     figures = baseline.figures(is_exact=is_exact), speculative.figures(is_exact=is_exact)
     flags = tuple(life.launch.flags if life.launch is not None else {} for life in (baseline, speculative))
-    fatal = fatal_differences(flags[0], flags[1])
+    fatal = (*_other_engine(engines), *fatal_differences(flags[0], flags[1]))
     pair = common_level(*figures, running)
     if pair is None:
         comparison = Comparison("not comparable" if fatal else "cannot tell")
@@ -109,6 +110,12 @@ def _contradicts(here: Comparison, there: Comparison) -> bool:
 
 def _sides(comparison: Comparison) -> tuple[LevelFigures, ...]:
     return tuple(side for side in (comparison.baseline, comparison.speculative) if side is not None)
+
+
+def _other_engine(engines: tuple[str | None, str | None]) -> tuple[str, ...]:
+    if None in engines or engines[0] == engines[1]:
+        return ()
+    return (f"the engines differ ({engines[0]} against {engines[1]})",)
 
 
 def _beside(baseline: Life, speculative: Life) -> tuple[str, ...]:

@@ -37,6 +37,8 @@ def find(name: str, folders: tuple[Path, ...]) -> Path:
         if (path := folder / f"{name}.toml").is_file():
             return path
     places = " or ".join(str(folder) for folder in folders)
+    if Path("references") not in folders:
+        places += ", and no ./references here"
     raise ConfigError(f"reference {name!r}: there is no {name}.toml in {places}. Write one, or use --reference-tok-s.")
 
 

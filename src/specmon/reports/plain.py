@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 
 from specmon.monitor.headline import likely_cause
-from specmon.monitor.snapshot import LinkState, SamplePoint, ServerView, Severity, Snapshot, Trust
+from specmon.monitor.snapshot import LinkState, SamplePoint, ServerView, Severity, Snapshot, Trust, Verdict
 from specmon.monitor.trust import percent
 from specmon.visible import visible
 
@@ -72,7 +72,7 @@ def _speculative(snapshot: Snapshot) -> str:
     parts = []
     if view is not None and view.level is not None and view.level.accept_len is not None:
         parts.append(f"acc {view.level.accept_len:.2f}")
-    if comparison is not None and comparison.speedup is not None:
+    if comparison is not None and comparison.speedup is not None and comparison.verdict is not Verdict.NOT_COMPARABLE:
         parts.append(f"{comparison.speedup:.2f}×")
         if comparison.delivered_speedup is not None:
             parts.append(f"delivered {comparison.delivered_speedup:.2f}×")

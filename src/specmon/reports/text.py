@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from specmon.analysis.figures import LevelFigures, RunFigures
+from specmon.events import Covers
 from specmon.monitor.life import Life
 from specmon.monitor.notices import notices_of
 from specmon.monitor.server import ServerMonitor
@@ -21,7 +22,8 @@ from specmon.reports.times import stamp
 from specmon.visible import visible
 
 _LEVELS_SHOWN = 8
-_TOO_MANY = 5000  # clean samples a side: an hour and more of decoding for a difference nobody would notice
+_TOO_MANY = 5000  # clean samples a side: an hour and more of decoding
+_SMALL = (0.95, 1.05)  # a speed-up that nobody would notice
 
 
 def to_text(session: Session, console: Console) -> None:
@@ -66,6 +68,8 @@ def _opening(session: Session, judged: Judged | None) -> str:
     assert life is not None
     figures = life.figures()
     level = figures.main_level
+    if level is None and known[0].outside:
+        return f"No data: all {known[0].outside} samples lie outside the times asked for."
     if level is None:
         crash = next((each.detail for each in reversed(life.happenings) if each.kind == "crash"), "")
         return f"No data: no decode line in the log ({life.state.value}{f': {crash}' if crash else ''})."
@@ -104,7 +108,7 @@ def _print_comparison(session: Session, judged: Judged | None, console: Console)
                 f"headroom {found.headroom:+.0%} (the same figure as the speed-up, seen from the accept length)"
             )
         if found.delivered_speedup is not None:
-            lines.append(f"delivered speed-up {found.delivered_speedup:.2f}× (prefill stalls included)")
+            lines.append(f"delivered speed-up {found.delivered_speedup:.2f}× ({_what_delivery_holds(session)})")
         if judged.against_sentence and found.verdict != "not comparable":
             lines.append(judged.against_sentence)
         lines += [f"note: {reason}" for reason in judged.reasons]
@@ -114,6 +118,12 @@ def _print_comparison(session: Session, judged: Judged | None, console: Console)
         )
     for line in lines:
         _say(console, f"  {line}")
+
+
+def _what_delivery_holds(session: Session) -> str:
+    """A log of whole requests tells their decode times, and neither prompts nor the time between requests."""
+    covers = {server.life.habits.covers for server in session.pair() if server is not None and server.life is not None}
+    return "over the requests' own decode times" if Covers.REQUEST in covers else "prefill stalls included"
 
 
 def _print_server(session: Session, server: ServerMonitor, name: str, console: Console) -> None:
@@ -209,9 +219,13 @@ def _next_steps(session: Session, judged: Judged | None) -> list[str]:
     if any(server.life is not None and server.life.state is RunState.CRASHED for server in session.servers):
         steps.append("Read the end of the crashed server's log, mend the fault and start it again.")
     elif judged is not None and judged.comparison.verdict == "cannot tell":
-        needed = judged.comparison.decided_by
-        if needed is not None and needed > _TOO_MANY:
-            steps.append("At this spread the difference is too small to matter: treat the two as equally fast.")
+        needed, interval = judged.comparison.decided_by, judged.comparison.ci95
+        if interval is not None and _SMALL[0] <= interval[0] and interval[1] <= _SMALL[1]:
+            steps.append("The difference is too small to matter: treat the two as equally fast.")
+        elif needed is not None and needed > _TOO_MANY:
+            steps.append(
+                "The answers vary too much to tell: measure with the same prompts on both servers, and longer."
+            )
         else:
             steps.append("Measure longer at a fixed number of clients, the same on both servers.")
     elif len(session.servers) == 1 and session.servers[0].role is not Role.UNKNOWN:
@@ -221,5 +235,6 @@ def _next_steps(session: Session, judged: Judged | None) -> list[str]:
         differences = compare(baseline.life.conditions, speculative.life.conditions, is_speculation_expected=True)
         weighty = [difference.name for difference in differences if difference.weight == "matters"]
         if weighty:
-            steps.append(f"Speculation is not the only difference: {', '.join(weighty[:6])} differ too.")
+            verb = "differs" if len(weighty) == 1 else "differ"
+            steps.append(f"Speculation is not the only difference: {', '.join(weighty[:6])} {verb} too.")
     return steps
