@@ -26,7 +26,8 @@ from specmon.ui.panels.logpane import LogPane
 from specmon.ui.themes import DEFAULT_THEME, DEFAULT_VARIABLES, load_themes
 
 EXIT_INTERRUPTED = 130
-_LARGE_CELLS = 4000  # beyond this four pictures a second cost more than 4 % of a core
+# Ticks between two pictures, by the cells of the screen: a larger one costs more CPU for each.
+_PACES = ((4000, 1), (9000, 2), (10**9, 3))
 
 _REPLAY_ACTIONS = {"seek", "seek_start", "seek_end", "step", "change_speed"}
 
@@ -121,10 +122,10 @@ class SpecmonApp(App[None]):
         self.query_one(Header).redraw()
 
     def _tick_in_pace(self) -> None:
-        """Draw what is new at once after a quiet moment, and a large screen twice a second at most."""
+        """Draw what is new at once after a quiet moment; in a stream of news a larger screen waits longer."""
         self._ticks_since_drawn += 1
-        is_large = self.size.width * self.size.height > _LARGE_CELLS
-        if self._ticks_since_drawn >= (2 if is_large else 1):
+        cells = self.size.width * self.size.height
+        if self._ticks_since_drawn >= next(ticks for limit, ticks in _PACES if cells <= limit):
             self._tick()
 
     def _tick(self) -> None:

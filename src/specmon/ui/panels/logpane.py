@@ -56,7 +56,7 @@ class LogPane(Widget, can_focus=True):
         self._name_width = 0
         self._first = 0  # index of the topmost visible line while not following
         self._follows = True
-        self._strips: LRUCache[tuple[LogLine, int], Strip] = LRUCache(512)
+        self._strips: LRUCache[tuple[LogLine, str], Strip] = LRUCache(512)
         self._styles: dict[str, Style] = {}
 
     @property
@@ -142,20 +142,21 @@ class LogPane(Widget, can_focus=True):
             text = " no lines yet" if y == 0 and not self._lines else ""
             return Strip([Segment(text, self._style("stats"))]).adjust_cell_length(width, self.rich_style)
         line = self._lines[index]
-        strip = self._strips.get((line, width))
+        bar = self._bar(y)
+        strip = self._strips.get((line, bar))
         if strip is None:
-            strip = self._draw(line, width - 1)
-            self._strips[(line, width)] = strip
-        return Strip.join([strip, self._bar(y)])
+            style = self.rich_style if bar == " " else self._style("bar")
+            strip = Strip.join([self._draw(line, width - 1), Strip([Segment(bar, style)], 1)])
+            self._strips[(line, bar)] = strip
+        return strip
 
-    def _bar(self, y: int) -> Strip:
+    def _bar(self, y: int) -> str:
         height, total = self.size.height, len(self._lines)
         if total <= height:
-            return Strip([Segment(" ", self.rich_style)], 1)
+            return " "
         thumb = max(1, height * height // total)
         start = round(self._top() / (total - height) * (height - thumb))
-        sign = "▐" if start <= y < start + thumb else " "
-        return Strip([Segment(sign, self._style("bar"))], 1)
+        return "▐" if start <= y < start + thumb else " "
 
     def _draw(self, line: LogLine, width: int) -> Strip:
         role = line.role if line.role in (Role.BASELINE, Role.SPECULATIVE) else Role.UNKNOWN
