@@ -21,6 +21,7 @@ from specmon.sources.remote_file import RemoteFile
 from specmon.sources.ssh import SshHost, SshSettings
 from specmon.sources.ssh_login import Question
 from specmon.sources.stdin import StdinSource
+from specmon.sources.unpack import Unpacked
 
 
 class SshOptions(TypedDict):
@@ -96,9 +97,10 @@ def open_source(address: SourceAddress, hosts: Hosts, *, follow: bool, from_star
         case LocalPlace(path):
             return LocalFile(path, follow=follow, backfill_bytes=backfill)
         case RemotePlace(host, path):
-            return RemoteFile(hosts.at(host), path, follow=follow, backfill_bytes=backfill)
+            remote = RemoteFile(hosts.at(host), path, follow=follow, backfill_bytes=backfill)
+            return remote if follow else Unpacked(remote)
         case _:
-            return StdinSource()
+            return Unpacked(StdinSource())
 
 
 def expanded(address: SourceAddress) -> Iterator[SourceAddress]:
