@@ -21,6 +21,7 @@ from . import pictures
 from .feeds import Controls, StillFeed
 from .frames import frame
 
+_STORIES = {name: make() for name, make in pictures.PICTURES.items()}
 _sizes = st.tuples(st.integers(40, 300), st.integers(12, 100))
 _figure = st.one_of(st.none(), st.floats(0.01, 250_000))
 _text = st.one_of(
@@ -31,7 +32,7 @@ _text = st.one_of(
 
 @st.composite
 def _servers(draw: st.DrawFn, role: Role) -> ServerView | None:
-    story = pictures.diverged()
+    story = _STORIES["diverged"]
     view = story.baseline if role is Role.BASELINE else story.speculative
     assert view is not None
     assert view.level is not None
@@ -61,7 +62,7 @@ def _servers(draw: st.DrawFn, role: Role) -> ServerView | None:
 
 @st.composite
 def _snapshots(draw: st.DrawFn) -> Snapshot:
-    story = draw(st.sampled_from([make() for make in pictures.PICTURES.values()]))
+    story = draw(st.sampled_from(list(_STORIES.values())))
     word = draw(st.sampled_from(["SPECULATIVE WINS", "BASELINE NOT TRUSTED", "CANNOT TELL", "NO DATA"]))
     return replace(
         story,
@@ -81,7 +82,7 @@ def _snapshots(draw: st.DrawFn) -> Snapshot:
 
 async def _check(picture: Snapshot, sizes: list[tuple[int, int]], keys: list[str]) -> None:
     app = SpecmonApp(StillFeed(picture, Controls() if picture.playback else None))
-    async with app.run_test(size=sizes[0]) as pilot:
+    async with app.run_test(size=(40, 12)) as pilot:
         await pilot.pause()
         await pilot.press(*keys)
         for width, height in sizes:
