@@ -145,7 +145,7 @@ class LogPane(Widget, can_focus=True):
         bar = self._bar(y)
         strip = self._strips.get((line, bar))
         if strip is None:
-            style = self.rich_style if bar == " " else self._style("bar")
+            style = self._style("bar") if len(self._lines) > self.size.height else self.rich_style
             strip = Strip.join([self._draw(line, width - 1), Strip([Segment(bar, style)], 1)])
             self._strips[(line, bar)] = strip
         return strip
