@@ -6,7 +6,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from specmon.analysis.figures import LevelFigures as Level
-from specmon.analysis.figures import RunFigures
+from specmon.analysis.figures import PhaseFigures, RunFigures
 from specmon.monitor.launch import Launch
 from specmon.monitor.life import Life
 from specmon.monitor.notices import notices_of
@@ -72,7 +72,17 @@ def view_of(
         marks=tuple(server.history.marks),
         reference_tok_s=recorded.tok_s if recorded is not None else None,
         reference_cycle_ms=recorded.step_ms if recorded is not None else None,
+        phases=phase_words(life.phases),
     )
+
+
+def phase_words(phases: PhaseFigures | None) -> str:
+    """Mean times of a cycle's phases, in the order in which they come; "" when nobody measured them."""
+    if phases is None or not phases.ms:
+        return ""
+    parts = ", ".join(f"{name.replace('_', ' ')} {ms:.1f}" for name, ms in phases.ms.items())
+    whole = f" of {phases.cycle_ms:.1f}" if phases.cycle_ms is not None else ""
+    return f"{parts}{whole} ms ({phases.source})"
 
 
 def freshness(server: ServerMonitor, now: float) -> tuple[float | None, bool]:
@@ -143,5 +153,5 @@ def _why_no_speed(life: Life, figures: RunFigures, level: Level | None) -> str:
         return f"no clean sample yet of {', '.join(level.ranks_without_clean[:4])}"
     if level.clean:
         return "the log gives no accept length, so no cycle time"
-    reasons = ", ".join(f"{count} {rule}" for rule, count in figures.excluded.items() if count)
+    reasons = ", ".join(f"{count} {rule.replace('_', ' ')}" for rule, count in figures.excluded.items() if count)
     return f"no clean sample yet ({reasons})" if reasons else "no clean sample yet"

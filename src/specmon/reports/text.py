@@ -14,6 +14,7 @@ from specmon.events import Covers
 from specmon.monitor.life import Life
 from specmon.monitor.notices import notices_of
 from specmon.monitor.server import ServerMonitor
+from specmon.monitor.serverview import phase_words
 from specmon.monitor.session import Session
 from specmon.monitor.snapshot import Role, RunState, Trust
 from specmon.monitor.verdict import Judged
@@ -153,6 +154,8 @@ def _print_life(server: ServerMonitor, life: Life, console: Console) -> None:
     _say(console, f"  {_counts(figures, server)}")
     if life.caveat is not None:
         _say(console, f"  {life.caveat}")
+    if words := phase_words(life.phases):
+        _say(console, f"  phases of a cycle: {words}")
     if figures.levels:
         console.print(Padding(_level_table(figures), (0, 0, 0, 2)))
         if len(figures.levels) > _LEVELS_SHOWN:

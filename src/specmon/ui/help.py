@@ -59,6 +59,10 @@ class HelpScreen(ModalScreen[None]):
             page.border_subtitle = Content("esc closes")
             yield Static()
 
+    def on_mount(self) -> None:
+        """The page takes the arrow keys at once."""
+        self.query_one(VerticalScroll).focus()
+
     def on_resize(self) -> None:
         """The page is broken into rows for the width it has."""
         self.query_one(Static).update(self._page(min(84, self.size.width) - 8))

@@ -164,7 +164,12 @@ class Comparison(Panel):
         return self._row("left out", words or [piece(("none", "$quiet"))], width=width)
 
     def _phases(self, width: int, rows: int) -> list[Content]:
+        if known := _known_phases(self.snapshot):
+            words = [piece((f"{side} {text}", "$foreground"), rank=rank) for rank, (side, text) in enumerate(known)]
+            return [self._row("phases", words, width=width)]
         none = piece(("no phase data", "$foreground"))
+        if not _is_sglang(self.snapshot):
+            return [self._row("phases", [none, piece(("this log tells none", "$quiet"), rank=1)], width=width)]
         first = self._row(
             "phases",
             [none, piece((f"needs {_HOW}", "$quiet"))],
@@ -186,6 +191,17 @@ def _missing(comparison: ComparisonView | None) -> list[Piece]:
     return [piece(("no data", "bold $quiet")), piece((words, "$quiet"))]
 
 
+def _known_phases(snapshot: Snapshot) -> list[tuple[str, str]]:
+    sides = (("base", snapshot.baseline), ("spec", snapshot.speculative))
+    return [(side, view.phases) for side, view in sides if view is not None and view.phases]
+
+
+def _is_sglang(snapshot: Snapshot) -> bool:
+    """Whether the advice for SGLang can help; it also stands while nothing is known."""
+    views = [view for view in (snapshot.baseline, snapshot.speculative) if view is not None]
+    return any(view.engine is None or view.engine.startswith("sglang") for view in views) or not views
+
+
 class Phases(Panel):
     """Where a cycle's time goes; until a server measures it, how to get it."""
 
@@ -197,6 +213,10 @@ class Phases(Panel):
 
     def rows(self, width: int, height: int) -> Sequence[Content]:
         """What is missing and what to do."""
+        if known := _known_phases(self.snapshot):
+            return [fit([piece((f" {side} {text}", "$foreground"))], width) for side, text in known][:height]
+        if not _is_sglang(self.snapshot):
+            return [fit([piece((" ? no phase data: the log has no phase times", "$foreground"))], width)]
         lines = [
             (" ? no phase data: the log has no phase times", "$foreground"),
             ("   to get them, start SGLang ≥ 0.5.11 with", "$quiet"),
