@@ -4,41 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from specmon.analysis.combine import combine_levels, prefill_share
 from specmon.analysis.figures import LevelFigures, RunFigures
 from specmon.analysis.level import Judgement, RankLevel
 from specmon.analysis.rank import RankStatistics
 from specmon.analysis.rules import EXCLUDING, Cadence, Rule
-from specmon.analysis.sample import Sample
+from specmon.analysis.sample import Reading, Sample
 from specmon.analysis.tags import missing_ranks, numbers_of, ranks_that_add_up
 from specmon.events import Covers
+
+if TYPE_CHECKING:
+    from specmon.analysis.lines import Lines
 
 _REPLAYABLE = 512  # records that are kept so that an early line can be read in the light of a later one
 
 Replay = Callable[["RunStatistics"], object]
-
-
-@dataclass(slots=True)
-class Reading:
-    """What one decode line says; NaN for a figure that it lacks."""
-
-    at: float
-    running: int
-    tok_s: float
-    accept_len: float = math.nan
-    cycle_ms: float = math.nan  # where the engine prints it
-    window_s: float = math.nan
-    tokens: float = math.nan
-    context_tokens: float = math.nan  # of all requests
-    queue: float = math.nan
-    graph: int = -1
-    drafts: float = math.nan  # draft rounds
-    drafted: float = math.nan  # proposed draft tokens
-    accepted: float = math.nan
-    prompt_tok_s: float = math.nan
-    by_position: tuple[float, ...] = ()
 
 
 class RunStatistics:
@@ -78,11 +61,61 @@ class RunStatistics:
         self.verdicts[sample.index] = rule
         rank.verdicts[rule] += 1
         for judgement in changed:
-            rank.verdicts[self.verdicts[judgement.index]] -= 1
-            rank.verdicts[judgement.rule] += 1
-            self.verdicts[judgement.index] = judgement.rule
+            self._change(rank, judgement)
         self.revision += bool(changed)
         return rule
+
+    def add_many(self, lines: Lines) -> bool:
+        """Judge many decode lines and the prefills between them; False, and nothing done, if they must come singly."""
+        cadence = self.cadence
+        if self._early is not None or cadence.covers is not Covers.WINDOW or cadence.warm_up_s:
+            return False
+        if lines.has_drafts and not self.is_speculative:
+            return False
+        decoding = {number: self._known_rank(lines.tags[number]) for number in lines.decode_ranks}
+        prefilling = {number: self._known_rank(lines.tags[number]) for number in lines.prefill_ranks}
+        if any(rank is None or not rank.samples for rank in decoding.values()) or None in prefilling.values():
+            return False
+        from specmon.analysis.batch import add_lines
+
+        first = len(self.verdicts)
+        if not self.is_speculative:
+            lines.take_as_baseline()
+        ranks = {number: rank for number, rank in (decoding | prefilling).items() if rank is not None}
+        rules, changed = add_lines(lines, ranks, first, cadence, lambda position: self._of_lines(lines, position, first))
+        self.verdicts += rules
+        for rank, judgement in changed:
+            self._change(rank, judgement)
+        self.revision += bool(changed)
+        return True
+
+    def _of_lines(self, lines: Lines, position: int, first: int) -> Sample:
+        sample = self._sample(lines.reading(position))
+        sample.index = first + position
+        return sample
+
+    def _change(self, rank: RankStatistics, judgement: Judgement) -> None:
+        rank.verdicts[self.verdicts[judgement.index]] -= 1
+        rank.verdicts[judgement.rule] += 1
+        self.verdicts[judgement.index] = judgement.rule
+
+    def totals(self, lines: Lines) -> Iterator[float | None]:
+        """For each of the lines that will be added: what `newest_tok_s` would then answer."""
+        counted = self.counted_ranks
+        newest = {tag: self._ranks[tag].last_tok_s for tag in counted if self._ranks[tag].samples}
+        tags = {number: rank.tag for number in lines.decode_ranks if (rank := self._known_rank(lines.tags[number]))}
+        for number, tok_s in zip(lines.rank.tolist(), lines.batch.tok_s.tolist(), strict=True):
+            tag = tags.get(number)
+            if tag in counted:
+                newest[tag] = tok_s
+            yield _sum(list(newest.values())) if tag in counted else None
+
+    def _known_rank(self, tag: str) -> RankStatistics | None:
+        if tag and tag not in self._tags:
+            return None
+        if not tag and len(self._tags) == 1:
+            tag = self._tags[0]
+        return self._ranks.get(tag)
 
     def prefill(self, tag: str, new_tokens: float) -> None:
         """A prefill batch of one rank."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import math
 from dataclasses import dataclass, replace
 
@@ -13,7 +15,9 @@ from specmon.analysis.steps import StepTimes
 from specmon.events import Crashed, DraftsTimed, Habits, LogEvent, PhasesTimed
 from specmon.monitor.launch import DEFAULT_LOG_INTERVAL, Launch
 from specmon.monitor.snapshot import Role, RunState
-from specmon.references.fingerprint import Fingerprint
+
+if TYPE_CHECKING:
+    from specmon.references.fingerprint import Fingerprint
 
 INACTIVE_BELOW = 1.02  # accept length up to which nothing is gained
 _ENOUGH_DRAFTS = 200
@@ -286,6 +290,8 @@ class Life:
     @property
     def conditions(self) -> Fingerprint:
         """The fingerprint that was attached, else what the log alone proves."""
+        from specmon.references.fingerprint import Fingerprint  # pydantic, for those who compare
+
         flags = dict(self.launch.flags) if self.launch is not None else None
         if self.fingerprint is None:
             return Fingerprint.of_process(flags, None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from dataclasses import dataclass
 
 from specmon.analysis.comparability import fatal_differences, graph_mismatch, is_same_load, qualifications
@@ -16,7 +18,9 @@ from specmon.analysis.comparison import (
 )
 from specmon.analysis.figures import LevelFigures, RunFigures
 from specmon.monitor.life import Life
-from specmon.references.model import Reference
+
+if TYPE_CHECKING:
+    from specmon.references.model import Reference
 
 
 @dataclass(frozen=True, slots=True)
