@@ -12,12 +12,9 @@ from __future__ import annotations
 import argparse
 import os
 import re
-import resource
 import shutil
-import subprocess
 import sys
 import tempfile
-import time
 from datetime import datetime
 from pathlib import Path
 
@@ -32,7 +29,9 @@ _DECODE = re.compile(
 )
 _ROUNDS = 3  # of each measurement; the best one counts, as whatever disturbs makes it only longer
 _AWK = r"""
-/Decode batch/ { if (match($0, /gen throughput \(token\/s\): [0-9.]+/)) { n++; s += substr($0, RSTART + 26, RLENGTH - 26) } }
+/Decode batch/ {
+    if (match($0, /gen throughput \(token\/s\): [0-9.]+/)) { n++; s += substr($0, RSTART + 26, RLENGTH - 26) }
+}
 END { print n, s }
 """
 
@@ -115,13 +114,16 @@ def main() -> None:
         print(f"{given.megabytes:.0f} MB; CPU time and ratio to the plain loop, best of {_ROUNDS}; resident memory")
         report("plain loop", plain, plain, size)
         if given.only is None:
-            report("re.findall from a literal start", *_with(plain, child([*script, "--run", "literal_start", str(path)])))
-            report("framing and patterns, no rules", *_with(plain, child([*script, "--run", "parser_alone", str(path)])))
-        summary = [sys.executable, "-m", "specmon", "summary", "--format", "json", str(path)]
-        report("specmon summary", *_with(plain, child(summary)))
+            for label, name in (
+                ("re.findall from a literal start", "literal_start"),
+                ("framing and patterns, no rules", "parser_alone"),
+            ):
+                report(label, *_with(plain, child([*script, "--run", name, str(path)])))
+        summary = [sys.executable, "-m", "specmon", "summary", "--format", "json"]
+        report("specmon summary", *_with(plain, child([*summary, str(path)])))
         empty = Path(folder) / "empty.log"
         empty.touch()
-        report("specmon summary, empty file", *_with(plain, child([*summary[:-1], str(empty)])))
+        report("specmon summary, empty file", *_with(plain, child([*summary, str(empty)])))
         if given.only is None and shutil.which("lnav"):
             report("lnav -n", *_with(plain, child(["lnav", "-n", "-c", ";select count(*) from all_logs", str(path)])))
         if given.only is None and shutil.which("mawk"):
@@ -132,8 +134,10 @@ def _with(plain: float, measured: tuple[float, float]) -> tuple[float, float, fl
     return measured[0], plain, measured[1]
 
 
+_RUNS = {"plain_loop": plain_loop, "literal_start": literal_start, "parser_alone": parser_alone}
+
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--run"]:
-        print({"plain_loop": plain_loop, "literal_start": literal_start, "parser_alone": parser_alone}[sys.argv[2]](Path(sys.argv[3])))
+        print(_RUNS[sys.argv[2]](Path(sys.argv[3])))
     else:
         main()

@@ -14,6 +14,7 @@ from specmon.reports import to_json
 from specmon.sources.events import Chunk
 
 _SMALL = 8 << 10  # bytes of a chunk whose lines are taken in one by one
+_SIZES = (_SMALL, 150 << 10, 300 << 10, 1 << 20)
 _START = datetime(2026, 2, 26, 23, 40, tzinfo=UTC)
 
 
@@ -29,12 +30,11 @@ def _log(seed: int) -> bytes:
     slow = chance.choice([0.0, 0.002, 0.02])
     noise = chance.choice([0.002, 0.05, 0.2])
     decimals = chance.choice([2, 2, 2, 1, 3])
-    at, running, speed, number = _START, chance.choice([1, 1, 4, 30]), 88.8, 0
+    at, running, speed = _START, chance.choice([1, 1, 4, 30]), 88.8
     lines: list[str] = []
     if chance.random() < 0.5:
         lines.append(f"[{_stamp(at)}] server_args=ServerArgs(model_path='/m', tp_size=1, decode_log_interval=40)")
-    for _ in range(chance.choice([1500, 3000, 5000])):
-        number += 1
+    for number in range(1, chance.choice([1500, 3000, 5000])):
         at += timedelta(seconds=chance.choice([0.0, 0.2, 0.45, 0.6]))
         if chance.random() < idle:
             at += timedelta(seconds=chance.choice([2, 5, 600]))
@@ -76,28 +76,29 @@ def _stamp(at: datetime) -> str:
 
 
 def _oddity(chance: random.Random, stamp: str, rank: str, number: int) -> str:
+    figures = "#running-req: 1, #token: 5, token usage: 0.00"
     return chance.choice(
         [
             f"[{stamp}{rank}] Cache flushed successfully!",
-            f"[{stamp}{rank}] KV cache pool is full. Retract requests. #retracted_reqs: 1, #new_token_ratio: 0.5 -> 0.6",
+            f"[{stamp}{rank}] KV cache pool is full. Retract requests. #retracted_reqs: 1, #new_token_ratio: 0.5",
             f"[{stamp}{rank}] Decode batch, #running-req: 1, #token: 5",
-            f"[{stamp}{rank}] Decode batch, #running-req: 1, #token: 5, token usage: 0.00, gen throughput (token/s): nan, #queue-req: 0",
-            f"[{stamp}{rank}] Decode batch. #running-req: 2, #token: 77, token usage: 0.00, gen throughput (token/s): 150.5, #queue-req: 0, ",
-            f"[2026-02-31 {stamp[11:]}{rank}] Decode batch, #running-req: 1, #token: 5, token usage: 0.00, "
-            "gen throughput (token/s): 80.0, #queue-req: 0",
+            f"[{stamp}{rank}] Decode batch, {figures}, gen throughput (token/s): nan, #queue-req: 0",
+            f"[{stamp}{rank}] Decode batch. {figures}, gen throughput (token/s): 150.5, #queue-req: 0, ",
+            f"[2026-02-31 {stamp[11:]}{rank}] Decode batch, {figures}, gen throughput (token/s): 80.0, #queue-req: 0",
             f"[2026-02-26 25:61:00{rank}] Load weight begin. avail mem=1 GB",
             f"[{stamp}{rank}] Scheduler hit an exception: Traceback (most recent call last):",
             f"[{stamp}] [INFO] wrapped: 100%",
+            f"[{stamp}] INFO: Decode batch, {figures}, gen throughput (token/s): 80.0, #queue-req: 0",
             f"[{stamp}] INFO:     Started server process [{number}]",
             f"[{stamp}] The server is fired up and ready to roll!",
             f"[{stamp}] server_args=ServerArgs(model_path='/m', tp_size=1, decode_log_interval=10)",
-            f"[2020-01-01 00:00:00{rank}] Decode batch, #running-req: 1, #token: 5, token usage: 0.00, cuda graph: True, "
-            "gen throughput (token/s): 80.00, #queue-req: 0",
+            f"[2020-01-01 00:00:00{rank}] Decode batch, {figures}, gen throughput (token/s): 80.00, #queue-req: 0",
             "100%|##########| 3/3 [00:00<00:00]",
             "Traceback (most recent call last):",
-            f"[{stamp} NEW9] Decode batch, #running-req: 1, #token: 5, token usage: 0.00, gen throughput (token/s): 80.0, #queue-req: 0",
+            f"[{stamp} NEW9] Decode batch, {figures}, gen throughput (token/s): 80.0, #queue-req: 0",
             "",
             "\x1b[32mINFO\x1b[0m: green",
+            "^C",
             "specmon-phase v1 cycles=40 running=1 decode_ms=15.700 cycle_ms=15.900",
         ]
     )
@@ -116,8 +117,10 @@ def _document(log: bytes, sizes: list[int], *, is_watched: bool = False) -> str:
     return to_json(session)
 
 
-@settings(max_examples=25, deadline=None)
-@given(st.integers(0, 10**6), st.lists(st.sampled_from([_SMALL, 150 << 10, 300 << 10, 1 << 20]), min_size=1, max_size=4))
+@settings(max_examples=8, deadline=None)
+@given(
+    st.integers(0, 10**6), st.lists(st.sampled_from([_SMALL, 150 << 10, 300 << 10, 1 << 20]), min_size=1, max_size=4)
+)
 def test_long_blocks_give_the_same_document_as_single_lines(seed: int, sizes: list[int]) -> None:
     log = _log(seed)
     assert _document(log, sizes) == _document(log, [_SMALL])
@@ -133,5 +136,7 @@ def test_the_screen_shows_the_same_points_after_long_blocks(seed: int) -> None:
         for offset in range(0, len(log), size):
             session.feed("a", Chunk(0.0, offset, log[offset : offset + size]))
         view = session.snapshot(0.0)
-        pictures.append([(each.points, each.last_tok_s) for each in (view.baseline, view.speculative, *view.others) if each])
+        pictures.append(
+            [(each.points, each.last_tok_s) for each in (view.baseline, view.speculative, *view.others) if each]
+        )
     assert pictures[0] == pictures[1]

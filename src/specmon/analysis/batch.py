@@ -33,6 +33,7 @@ from specmon.analysis.rules import (
     Rule,
 )
 from specmon.analysis.sample import Sample
+
 Flags: TypeAlias = npt.NDArray[np.bool_]
 MakeSample: TypeAlias = Callable[[int], Sample]  # the sample at a position of the batch
 

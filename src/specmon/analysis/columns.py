@@ -60,7 +60,7 @@ class Column:
         """Take one figure in."""
         if self._wide is not None:
             self._wide.append(value)
-        elif self._codes is None and (not self._count or value == self._only or (_is_nan(value) and _is_nan(self._only))):
+        elif self._codes is None and (not self._count or _is_same(value, self._only)):
             self._only = value
         else:
             if self._codes is None:
@@ -143,6 +143,10 @@ class Column:
             self._wide = array("d", self)
         self._codes = None
         return self._wide
+
+
+def _is_same(one: float, other: float) -> bool:
+    return one == other or (one != one and other != other)
 
 
 def _is_nan(value: float) -> bool:

@@ -147,7 +147,7 @@ def _long_throughput(levels: Sequence[RankLevel]) -> Throughput:
         median = _total([median_of(long.ordered_numbers([(len(one), one.tok_s.numbers)])) for one in columns])
         if not long.instants_agree(columns):
             return Throughput(median=median, mean=mean)
-    ordered = long.ordered_numbers([(len(columns[0]), lambda part: sum(one.tok_s.numbers(part) for one in columns))])
+    ordered = long.ordered_numbers([(len(columns[0]), partial(long.summed_tok_s, columns))])
     middle = median_of(ordered)
     ci95, p5, p95 = interval_of_median(ordered), quantile_of(ordered, 0.05), quantile_of(ordered, 0.95)
     ordered.turn_into_deviations(middle or 0.0)

@@ -44,7 +44,7 @@ class RankLevel:
 
     __slots__ = (
         "_can_move",
-                "accept_cycles",
+        "accept_cycles",
         "accept_sum",
         "accepted",
         "clean",
@@ -143,7 +143,8 @@ class RankLevel:
 
     def _known_cycles_ms(self) -> npt.NDArray[np.float64]:
         cycles = self.clean.cycles_ms(slice(None))
-        return cycles[cycles == cycles]
+        known: npt.NDArray[np.float64] = cycles[cycles == cycles]
+        return known
 
     def _set_aside(self, sample: Sample, changed: list[Judgement]) -> Rule:
         """Note an outlier; the last of five in a row moves the level."""

@@ -17,8 +17,8 @@ Integers: TypeAlias = npt.NDArray[np.int64]
 def different(values: Integers) -> list[int]:
     """The values that there are, in the order of their first; quick where there is only one, as nearly always."""
     if not len(values) or (values == values[0]).all():
-        return values[:1].tolist()
-    return values[np.sort(np.unique(values, return_index=True)[1])].tolist()
+        return [int(value) for value in values[:1]]
+    return [int(value) for value in values[np.sort(np.unique(values, return_index=True)[1])]]
 
 
 @dataclass(slots=True)

@@ -78,6 +78,14 @@ def mean_of(clean: CleanColumns) -> float:
     return math.fsum(float(clean.tok_s.numbers(part).sum()) for part in pieces(len(clean))) / len(clean)
 
 
+def summed_tok_s(columns: Sequence[CleanColumns], part: slice) -> Floats:
+    """The throughput of several ranks together, sample by sample."""
+    total = columns[0].tok_s.numbers(part)
+    for other in columns[1:]:
+        total += other.tok_s.numbers(part)
+    return total
+
+
 def instants_agree(columns: Sequence[CleanColumns]) -> bool:
     """Whether the samples of several ranks are of the same moments."""
     first, *others = columns

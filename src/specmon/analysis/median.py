@@ -24,7 +24,17 @@ class RunningMedian:
     counted; should the median ever get there, `everything` must give all figures once more.
     """
 
-    __slots__ = ("_above", "_below", "_everything", "_late", "_lower", "_sorted", "_upper", "_waiting", "_waiting_count")
+    __slots__ = (
+        "_above",
+        "_below",
+        "_everything",
+        "_late",
+        "_lower",
+        "_sorted",
+        "_upper",
+        "_waiting",
+        "_waiting_count",
+    )
 
     def __init__(
         self, values: Iterable[float] = (), *, everything: Callable[[], npt.NDArray[np.float64]] | None = None

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from specmon.analysis.combine import combine_levels, prefill_share
+from specmon.analysis.derive import sample_of
 from specmon.analysis.figures import LevelFigures, RunFigures
 from specmon.analysis.level import Judgement, RankLevel
 from specmon.analysis.rank import RankStatistics
@@ -82,14 +84,15 @@ class RunStatistics:
         if not self.is_speculative:
             lines.take_as_baseline()
         ranks = {number: rank for number, rank in (decoding | prefilling).items() if rank is not None}
-        rules, changed = add_lines(lines, ranks, first, cadence, lambda position: self._of_lines(lines, position, first))
+        make = partial(self._of_lines, lines, first)
+        rules, changed = add_lines(lines, ranks, first, cadence, make)
         self.verdicts += rules
         for rank, judgement in changed:
             self._change(rank, judgement)
         self.revision += bool(changed)
         return True
 
-    def _of_lines(self, lines: Lines, position: int, first: int) -> Sample:
+    def _of_lines(self, lines: Lines, first: int, position: int) -> Sample:
         sample = self._sample(lines.reading(position))
         sample.index = first + position
         return sample
@@ -289,66 +292,12 @@ class RunStatistics:
                 self._early = None
 
     def _sample(self, reading: Reading) -> Sample:
-        """The derived figures of a line (identity R = 1000 * A * B / C)."""
-        running, tok_s = reading.running, reading.tok_s
-        accept = reading.accept_len
-        if accept != accept and not self.is_speculative:
-            accept = 1.0
-        covers = self.cadence.covers
-        if covers is Covers.REQUEST and accept != accept and self.is_acceptance_told:
-            accept = 1.0  # nothing was drafted for this answer: each cycle gave one token
-        cycle = reading.cycle_ms
-        if cycle != cycle and covers is Covers.REQUEST:
-            cycle = 1000 * reading.window_s * accept / reading.tokens if reading.tokens else math.nan
-        elif cycle != cycle and tok_s > 0 and running > 0:
-            cycle = 1000 * accept * running / tok_s
-        # A line of a whole batch counts the tokens of all its requests, one of an answer only its own.
-        share = 1 if covers is Covers.REQUEST else max(running, 1)
-        cycles = float(self.cadence.cycles_per_sample)
-        tokens = reading.tokens
-        if tokens == tokens and accept == accept:
-            cycles = tokens / (accept * share)
-        elif tokens != tokens:
-            tokens = cycles * accept * running
-        window = reading.window_s
-        window_cycles = cycles
-        if covers is Covers.REQUEST:
-            # The B requests of the batch share the time of the server.
-            window /= max(running, 1)
-            window_cycles /= max(running, 1)
-        elif window != window and tok_s > 0:
-            window = tokens / tok_s
-        rounds = reading.drafts
-        if self.cadence.is_by_clock:
-            # How long the window was is for the rank to say: it knows the lines before.
-            tokens = window_cycles = math.nan
-            window = reading.window_s
-            if rounds != rounds:
-                rounds = 0.0 if self.is_speculative else 1.0
-            cycles = rounds / max(running, 1)
-        elif rounds != rounds:
-            # In a speculative run an answer without a draft figure rests on no draft round.
-            rounds = cycles * running if covers is not Covers.REQUEST else 0.0 if self.is_speculative else cycles
-        return Sample(
-            index=len(self.verdicts),
-            at=reading.at,
-            running=running,
-            tok_s=tok_s,
-            server_tok_s=tok_s * running if covers is Covers.REQUEST else tok_s,
-            accept_len=accept,
-            cycle_ms=cycle,
-            context_tokens=reading.context_tokens / running if running > 0 else math.nan,
-            queue=reading.queue,
-            graph=reading.graph,
-            cycles=cycles,
-            window_s=window,
-            tokens=tokens,
-            rounds=rounds,
-            window_cycles=window_cycles,
-            drafted=reading.drafted,
-            accepted=reading.accepted,
-            prompt_tok_s=reading.prompt_tok_s,
-            by_position=reading.by_position,
+        return sample_of(
+            reading,
+            len(self.verdicts),
+            self.cadence,
+            is_speculative=self.is_speculative,
+            is_acceptance_told=self.is_acceptance_told,
         )
 
     def _rank(self, tag: str) -> RankStatistics:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 

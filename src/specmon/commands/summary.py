@@ -68,7 +68,9 @@ def summary(
     return 2 if unread else 0
 
 
-def _finished(reading: Coroutine[object, None, list[str]], given: Sequence[tuple[Role | None, SourceAddress]]) -> list[str]:
+def _finished(
+    reading: Coroutine[object, None, list[str]], given: Sequence[tuple[Role | None, SourceAddress]]
+) -> list[str]:
     """What a coroutine answers. Files of this machine never make it wait, so they need no event loop."""
     if all(isinstance(address.place, LocalPlace) for _, address in given):
         try:
@@ -81,9 +83,7 @@ def _finished(reading: Coroutine[object, None, list[str]], given: Sequence[tuple
     return asyncio.run(reading)
 
 
-async def _read_all(
-    session: Session, given: Sequence[tuple[Role | None, SourceAddress]], ssh: SshOptions
-) -> list[str]:
+async def _read_all(session: Session, given: Sequence[tuple[Role | None, SourceAddress]], ssh: SshOptions) -> list[str]:
     """Feed every source to its end, one after the other; what could not be read comes back as sentences."""
     unread: list[str] = []
     async with Hosts(ssh) as hosts:

@@ -128,9 +128,7 @@ class Detector:
         """The first line in a log of `engine` that proves another one."""
         if engine not in self._others:
             guard = b"(?!" + _USUAL[engine] + b")" if engine in _USUAL else b""
-            others = [
-                sign.removeprefix(rb"\n") for dialect, sign in self._takeovers if dialect.engine != engine
-            ]
+            others = [sign.removeprefix(rb"\n") for dialect, sign in self._takeovers if dialect.engine != engine]
             joined = rb"\n" + guard + b"(?:" + b"|".join(others) + b")"
             self._others[engine] = re.compile(joined) if others else None
         pattern = self._others[engine]

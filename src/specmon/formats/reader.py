@@ -48,9 +48,9 @@ class LogReader:
 
     def feed(self, data: bytes, offset: int) -> list[Portion]:
         """Read whole lines that begin at byte `offset` of the source. Never raises on input."""
-        if len(data) >= _LONG and not self._customs and not self._parts:
-            if (portions := self._plain.read_long(data, offset, PLAIN_SCAN)) is not None:
-                return portions
+        is_long = len(data) >= _LONG and not self._customs and not self._parts
+        if is_long and (portions := self._plain.read_long(data, offset, PLAIN_SCAN)) is not None:
+            return portions
         text = b"\n" + data
         scan = COLOUR_SCAN if b"\x1b" in data else PLAIN_SCAN
         match = scan.search(text)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import chain, islice
 
-from specmon.analysis.run import Reading
+from specmon.analysis.sample import Reading
 from specmon.events import (
     AcceptanceUntold,
     Block,

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import math
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from specmon.analysis.drafttimes import DraftTimes
 from specmon.analysis.figures import PhaseFigures, RunFigures

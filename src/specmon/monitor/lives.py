@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from specmon.events import FIRST_DATED_S, Clock, ProcessStarted
 from specmon.monitor.life import Life

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from array import array
 from collections import deque
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from specmon.analysis.spread import median_of
 from specmon.events import FIRST_DATED_S, Block

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from dataclasses import replace
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from specmon.analysis.figures import LevelFigures as Level
 from specmon.analysis.figures import RunFigures

@@ -18,10 +18,10 @@ from specmon.monitor.verdict import Judged, judge
 from specmon.sources.events import SourceEvent
 
 if TYPE_CHECKING:
-    from specmon.references.model import Reference
-    from specmon.references.fingerprint import Fingerprint
-    from specmon.monitor.trust import TrustWatch
     from specmon.monitor.picture import Pictures
+    from specmon.monitor.trust import TrustWatch
+    from specmon.references.fingerprint import Fingerprint
+    from specmon.references.model import Reference
 
 
 @dataclass(slots=True)

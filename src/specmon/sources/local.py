@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from specmon.sources.cursor import FoundFile, Look, MovedFile, Tick
 from specmon.sources.events import FileIdentity, SourceEvent
-from specmon.sources.files import BLOCK_BYTES, found_file, is_compressed, look_at, read_whole
+from specmon.sources.files import found_file, is_compressed, look_at, read_whole
 from specmon.sources.follow import Pace, follow_file
 
+_BLOCK_BYTES = 1 << 20
 _POLL_S = 0.02  # like the far side's tail; a look at an open file costs microseconds
 _TICK_S = 0.25
 
@@ -74,7 +75,7 @@ class LocalOpenFile:
                 at_path = look_at(self._watch)
                 opened = found_file(os.fstat(self._descriptor), b"")
                 return Tick(opened, at_path if isinstance(at_path, FoundFile) else None)
-            if data := os.read(self._descriptor, BLOCK_BYTES):
+            if data := os.read(self._descriptor, _BLOCK_BYTES):
                 await asyncio.sleep(0)  # a long file must not keep everybody else waiting
                 return data
             await asyncio.sleep(self._poll_s)

@@ -21,7 +21,8 @@ from specmon.formats.sglang.statistics import DECODE, HEADER, PREFILL, read_deco
 from specmon.formats.traceback import TracebackReader
 
 if TYPE_CHECKING:
-    from specmon.formats.sglang.skim import Skimmed, Skimmer
+    from specmon.formats.sglang.skim import Skimmer
+    from specmon.formats.sglang.skimmed import Skimmed
 
 _CSI = rb"(?:\x1b\[[\d;]{0,16}m)*"
 _STYLES = rb"(?:\x1b\[[\d;]{0,16}m)*+"
