@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 from specmon.analysis.rules import Rule
-from specmon.analysis.run import Reading, RunStatistics
+from specmon.analysis.run import RunStatistics
+from specmon.analysis.sample import Reading
 
 
 class Recorder:

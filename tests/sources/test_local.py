@@ -14,8 +14,9 @@ import pytest
 
 from specmon.errors import UnreadableInput
 from specmon.sources.events import CaughtUp, Chunk, Connected, Gap, Refused, Rotated, Waiting
+from specmon.sources.files import expand_glob
 from specmon.sources.follow import Pace
-from specmon.sources.local import LocalFile, LocalReach, expand_glob
+from specmon.sources.local import LocalFile, LocalReach
 from specmon.sources.stdin import StdinSource
 
 from .reading import Heard, Listening

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from functools import partial
 
-from specmon.analysis.estimate import decode_throughput, interval_around, log_half_widths
+from specmon.analysis.estimate import decode_throughput, half_widths, interval_around, log_half_widths
 from specmon.analysis.figures import LevelFigures, Throughput
 from specmon.analysis.level import RankLevel, graph_word
 from specmon.analysis.spread import Interval, deviation_of, interval_of_median, median_of, quantile_of
+
+_MANY = 20_000  # clean samples from which arrays are worth the import of numpy
 
 
 def combine_levels(running: int, parts: Sequence[tuple[str, RankLevel | None]], *, samples: int) -> LevelFigures:
@@ -17,12 +20,16 @@ def combine_levels(running: int, parts: Sequence[tuple[str, RankLevel | None]], 
     lacking = tuple(tag for tag, level in parts if level is None or not len(level.clean))
     clean = sum(len(level.clean) for level in levels)
     is_whole = bool(levels) and not lacking  # a level that only repeating ranks have is nobody's
-    cycles = _numbers(value for level in levels for value in level.clean.cycle_ms)
-    context = _numbers(value for level in levels for value in level.clean.context_tokens if clean)
-    queue = _numbers(value for level in levels for value in level.clean.queue if clean)
-    if not clean:
-        context = _numbers(value for level in levels for value in level.recent_context)
-        queue = _numbers(value for level in levels for value in level.recent_queue)
+    if clean >= _MANY:
+        cycle_ms, context_tokens, queued = _long_medians(levels)
+    elif clean:
+        cycle_ms = median_of(_numbers(value for level in levels for value in level.clean.every_cycle_ms()))
+        context_tokens = median_of(_numbers(value for level in levels for value in level.clean.context_tokens))
+        queued = median_of(_numbers(value for level in levels for value in level.clean.queue))
+    else:
+        cycle_ms = None
+        context_tokens = median_of(_numbers(value for level in levels for value in level.recent_context))
+        queued = median_of(_numbers(value for level in levels for value in level.recent_queue))
     estimates = [estimate_of(level) for level in levels] if is_whole else []
     decode, decode_interval = _sum_of(estimates)
     return LevelFigures(
@@ -39,9 +46,9 @@ def combine_levels(running: int, parts: Sequence[tuple[str, RankLevel | None]], 
         acceptance_rate=_acceptance_rate(levels),
         accept_by_position=_by_position(levels, is_clean=clean > 0),
         prompt_share=_prompt_share(levels, is_clean=clean > 0),
-        cycle_ms=median_of(cycles) if is_whole else None,
-        context_tokens=median_of(context),
-        queue=median_of(queue),
+        cycle_ms=cycle_ms if is_whole else None,
+        context_tokens=context_tokens,
+        queue=queued,
         cuda_graph=_graph(levels, is_clean=clean > 0),
         outliers=sum(level.outliers for level in levels),
         moves=tuple(move for level in levels for move in level.moves),
@@ -51,7 +58,9 @@ def combine_levels(running: int, parts: Sequence[tuple[str, RankLevel | None]], 
 
 def estimate_of(level: RankLevel) -> tuple[float, tuple[float, float] | None] | None:
     """Decode throughput of one rank's level and its half widths in ln; None without a cycle time."""
-    columns = zip(level.clean.accept_len, level.clean.cycle_ms, level.clean.cycles, strict=True)
+    if len(level.clean) >= _MANY:
+        return _long_estimate(level)
+    columns = zip(level.clean.accept_len, level.clean.every_cycle_ms(), level.clean.cycles, strict=True)
     pairs = [(a, c, n) for a, c, n in columns if a == a and c == c and n > 0]
     if not pairs:
         return None
@@ -66,6 +75,35 @@ def estimate_of(level: RankLevel) -> tuple[float, tuple[float, float] | None] | 
     return value, log_half_widths(accept, cycle)
 
 
+def _long_estimate(level: RankLevel) -> tuple[float, tuple[float, float] | None] | None:
+    from specmon.analysis import longlevel as long
+
+    clean = level.clean
+    count = len(clean)
+    accept, weights = long.weighted(clean, is_timed=True)
+    ordered = long.ordered_numbers([(count, partial(long.usable_cycles, clean))])
+    if not (middle := median_of(ordered)):
+        return None
+    value = decode_throughput(level.running, accept / weights, middle)
+    logarithms = (0.0, 0.0)
+    if clean.accept_len.only is None:
+        logarithms = long.moments(count, partial(long.usable_logarithms, clean))
+    cycles = long.moments(count, partial(long.usable_cycles, clean))
+    return value, half_widths(len(ordered), logarithms, ordered, cycles)
+
+
+def _long_medians(levels: Sequence[RankLevel]) -> tuple[float | None, float | None, float | None]:
+    """The medians of C, of the tokens in a request's context and of the queue."""
+    from specmon.analysis.longlevel import ordered_numbers
+
+    columns = [level.clean for level in levels]
+    return (
+        median_of(ordered_numbers([(len(clean), clean.cycles_ms) for clean in columns])),
+        median_of(ordered_numbers([(len(clean), clean.contexts) for clean in columns])),
+        median_of(ordered_numbers([(len(clean), clean.queue.numbers) for clean in columns])),
+    )
+
+
 def prefill_share(levels: Sequence[RankLevel]) -> float | None:
     """1 - (time of pure decoding at the clean cycle) / (time of the delivered windows), where C is known."""
     decoding = seconds = 0.0
@@ -78,11 +116,13 @@ def prefill_share(levels: Sequence[RankLevel]) -> float | None:
 
 
 def _throughput(levels: Sequence[RankLevel]) -> Throughput:
+    if any(len(level.clean) >= _MANY for level in levels):
+        return _long_throughput(levels)
     columns = [sorted(level.clean.tok_s) for level in levels]
     median = _total([median_of(column) for column in columns])
     mean = _total([math.fsum(column) / len(column) for column in columns])
     if len(columns) > 1:
-        instants = [level.clean.at for level in levels]
+        instants = [list(level.clean.at) for level in levels]
         if any(other != instants[0] for other in instants[1:]):
             return Throughput(median=median, mean=mean)
         ordered = sorted(map(math.fsum, zip(*(level.clean.tok_s for level in levels), strict=True)))
@@ -95,6 +135,24 @@ def _throughput(levels: Sequence[RankLevel]) -> Throughput:
         ci95=interval_of_median(ordered),
         p5=quantile_of(ordered, 0.05),
         p95=quantile_of(ordered, 0.95),
+    )
+
+
+def _long_throughput(levels: Sequence[RankLevel]) -> Throughput:
+    from specmon.analysis import longlevel as long
+
+    columns = [level.clean for level in levels]
+    mean = _total([long.mean_of(clean) for clean in columns])
+    if len(columns) > 1:
+        median = _total([median_of(long.ordered_numbers([(len(one), one.tok_s.numbers)])) for one in columns])
+        if not long.instants_agree(columns):
+            return Throughput(median=median, mean=mean)
+    ordered = long.ordered_numbers([(len(columns[0]), partial(long.summed_tok_s, columns))])
+    middle = median_of(ordered)
+    ci95, p5, p95 = interval_of_median(ordered), quantile_of(ordered, 0.05), quantile_of(ordered, 0.95)
+    ordered.turn_into_deviations(middle or 0.0)
+    return Throughput(
+        median=middle if len(columns) == 1 else median, mean=mean, mad=median_of(ordered), ci95=ci95, p5=p5, p95=p95
     )
 
 
@@ -127,7 +185,13 @@ def _delivered(parts: Sequence[tuple[str, RankLevel | None]]) -> float | None:
 
 def _accept_len(levels: Sequence[RankLevel], *, is_clean: bool) -> float | None:
     """A of the clean samples, weighted by cycles; else of all, as idle time and prefill do not spoil A."""
-    if is_clean:
+    if is_clean and any(len(level.clean) >= _MANY for level in levels):
+        from specmon.analysis.longlevel import weighted
+
+        sums = [weighted(level.clean) for level in levels]
+        if (told := math.fsum(cycles for _, cycles in sums)) > 0:
+            return math.fsum(accept for accept, _ in sums) / told
+    elif is_clean:
         columns = [(level.clean.accept_len, level.clean.cycles) for level in levels]
         pairs = [(a, n) for accept, cycles in columns for a, n in zip(accept, cycles, strict=True) if a == a and n > 0]
         if pairs:
@@ -158,6 +222,12 @@ def _prompt_share(levels: Sequence[RankLevel], *, is_clean: bool) -> float | Non
     """Prompt tokens for each generated one, over windows of the same length."""
     prompt = generated = 0.0
     for level in levels:
+        if is_clean and len(level.clean) >= _MANY:
+            from specmon.analysis.longlevel import prompt_sums
+
+            sums = prompt_sums(level.clean)
+            prompt, generated = prompt + sums[0], generated + sums[1]
+            continue
         pairs = zip(level.clean.prompt_tok_s, level.clean.tok_s, strict=True) if is_clean else level.recent_prompt_tok_s
         for prompt_tok_s, tok_s in pairs:
             if prompt_tok_s == prompt_tok_s:
@@ -170,7 +240,7 @@ def _prompt_share(levels: Sequence[RankLevel], *, is_clean: bool) -> float | Non
 
 def _graph(levels: Sequence[RankLevel], *, is_clean: bool) -> str:
     if is_clean:
-        return graph_word({state for level in levels for state in level.clean.graph})
+        return graph_word(set().union(*(level.clean.graphs for level in levels)))
     return graph_word({state for level in levels for state in level.graphs})
 
 

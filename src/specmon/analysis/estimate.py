@@ -28,16 +28,24 @@ def decode_throughput(running: int, accept_len: float, cycle_ms: float) -> float
 
 def log_half_widths(accept: Sequence[float], cycle: Sequence[float]) -> tuple[float, float] | None:
     """How far ln(1000 * A * B / C) may lie below and above its estimate, at 95 %; None below n = 6."""
-    count = len(cycle)
+    if len(cycle) < SMALLEST_N:
+        return None
+    logarithms = [math.log(value) for value in accept]
+    return half_widths(len(cycle), _moments(logarithms), sorted(cycle), _moments(cycle))
+
+
+def half_widths(
+    count: int, accept: tuple[float, float], ordered_cycle: Sequence[float], cycle: tuple[float, float]
+) -> tuple[float, float] | None:
+    """The same from the moments of ln A and of C (sum of squares around the mean, sum of neighbours' products)."""
     if count < SMALLEST_N:
         return None
-    spread_of_accept = _mean_half_width([math.log(value) for value in accept])
-    ordered = sorted(cycle)
-    middle = median_of(ordered)
-    effective = _effective_number(cycle)
+    spread_of_accept = _mean_half_width(count, accept)
+    middle = median_of(ordered_cycle)
+    effective = _effective_number(count, cycle)
     reach = _student(effective) / (2 * math.sqrt(effective))  # in shares of the samples around the middle
-    low = quantile_of(ordered, max(0.0, 0.5 - reach))
-    high = quantile_of(ordered, min(1.0, 0.5 + reach))
+    low = quantile_of(ordered_cycle, max(0.0, 0.5 - reach))
+    high = quantile_of(ordered_cycle, min(1.0, 0.5 + reach))
     if not middle or not low or not high:
         return None
     # A long cycle is a low throughput, so the upper bound of C makes the lower one of R.
@@ -49,24 +57,27 @@ def interval_around(value: float, half_widths: tuple[float, float]) -> Interval:
     return value * math.exp(-half_widths[0]), value * math.exp(half_widths[1])
 
 
-def _mean_half_width(values: Sequence[float]) -> float:
-    count = len(values)
-    mean = math.fsum(values) / count
-    variance = math.fsum((value - mean) ** 2 for value in values) / (count - 1)
+def _moments(values: Sequence[float]) -> tuple[float, float]:
+    mean = math.fsum(values) / len(values)
+    return (
+        math.fsum((value - mean) ** 2 for value in values),
+        math.fsum((left - mean) * (right - mean) for left, right in itertools.pairwise(values)),
+    )
+
+
+def _mean_half_width(count: int, moments: tuple[float, float]) -> float:
+    variance = moments[0] / (count - 1)
     if variance == 0:
         return 0.0
-    effective = _effective_number(values)
+    effective = _effective_number(count, moments)
     return _student(effective) * math.sqrt(variance / effective)
 
 
-def _effective_number(values: Sequence[float]) -> float:
+def _effective_number(count: int, moments: tuple[float, float]) -> float:
     """How many independent samples these are worth, by their lag-1 correlation (Bartlett)."""
-    count = len(values)
-    mean = math.fsum(values) / count
-    total = math.fsum((value - mean) ** 2 for value in values)
+    total, neighbours = moments
     if total == 0:
         return float(count)
-    neighbours = math.fsum((left - mean) * (right - mean) for left, right in itertools.pairwise(values))
     seen = neighbours / total
     # A short series shows less correlation than it has: by (1 + 4r)/n in the mean (Kendall).
     correlation = min(max(seen + (1 + 4 * seen) / count, 0.0), _STRONGEST_CORRELATION)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from array import array
 from collections import Counter, deque
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from specmon.analysis.clean import CleanColumns
 from specmon.analysis.median import RunningMedian
 from specmon.analysis.rules import MOVED_AFTER, OUTLIER_FACTOR, OUTLIER_NEEDS, Rule
 from specmon.analysis.sample import Sample
 from specmon.events import Graph
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 _RECENT = 512
 
@@ -31,64 +36,6 @@ class Move:
     cycle_ms: float | None
 
 
-class CleanColumns:
-    """The samples that count, one entry each, in line order."""
-
-    __slots__ = (
-        "accept_len",
-        "at",
-        "by_position",
-        "context_tokens",
-        "cycle_ms",
-        "cycles",
-        "graph",
-        "index",
-        "prompt_tok_s",
-        "queue",
-        "tok_s",
-    )
-
-    def __init__(self) -> None:
-        self.index = array("q")
-        self.at = array("d")
-        self.tok_s = array("d")
-        self.accept_len = array("d")
-        self.cycle_ms = array("d")
-        self.cycles = array("d")
-        self.context_tokens = array("f")
-        self.queue = array("f")
-        self.graph = array("b")
-        self.prompt_tok_s = array("f")
-        self.by_position: list[tuple[float, ...]] = []
-
-    def __len__(self) -> int:
-        return len(self.index)
-
-    def append(self, sample: Sample) -> None:
-        """Take a sample in as the newest."""
-        self.index.append(sample.index)
-        self.at.append(sample.at)
-        self.tok_s.append(sample.server_tok_s)
-        self.accept_len.append(sample.accept_len)
-        self.cycle_ms.append(sample.cycle_ms)
-        self.cycles.append(sample.cycles)
-        self.context_tokens.append(sample.context_tokens)
-        self.queue.append(sample.queue)
-        self.graph.append(sample.graph)
-        self.prompt_tok_s.append(sample.prompt_tok_s)
-        self.by_position.append(sample.by_position)
-
-    def drop(self, position: int) -> None:
-        """Take the sample at `position` out again."""
-        for column in (self.index, self.at, self.tok_s, self.accept_len, self.cycle_ms, self.cycles):
-            del column[position]
-        del self.context_tokens[position]
-        del self.queue[position]
-        del self.graph[position]
-        del self.prompt_tok_s[position]
-        del self.by_position[position]
-
-
 class RankLevel:
     """Figures that grow with each sample of one rank at one B.
 
@@ -97,8 +44,6 @@ class RankLevel:
 
     __slots__ = (
         "_can_move",
-        "_median",
-        "_streak",
         "accept_cycles",
         "accept_sum",
         "accepted",
@@ -106,6 +51,7 @@ class RankLevel:
         "cycles_delivered",
         "drafted",
         "graphs",
+        "median",
         "moves",
         "outliers",
         "recent_by_position",
@@ -115,6 +61,7 @@ class RankLevel:
         "running",
         "samples",
         "seconds_delivered",
+        "streak",
         "timed_cycles",
         "timed_ms",
         "tokens_delivered",
@@ -124,7 +71,7 @@ class RankLevel:
         self.running = running
         self.samples = 0
         self.outliers = 0
-        self.clean = CleanColumns()
+        self.clean = CleanColumns(running)
         self.moves: list[Move] = []
         self.accept_sum = 0.0  # of A x cycles over all samples that have an A
         self.accept_cycles = 0.0
@@ -141,13 +88,13 @@ class RankLevel:
         self.recent_prompt_tok_s: deque[tuple[float, float]] = deque(maxlen=_RECENT)  # with the decoded tok/s
         self.recent_by_position: deque[tuple[float, ...]] = deque(maxlen=_RECENT)
         self._can_move = True
-        self._median = RunningMedian()
-        self._streak: list[Sample] = []  # outliers since the last sample that was none
+        self.median = RunningMedian(everything=self._known_cycles_ms)
+        self.streak: list[Sample] = []  # outliers since the last sample that was none
 
     @property
     def median_cycle_ms(self) -> float | None:
         """The median C of the clean samples so far."""
-        return self._median.value
+        return self.median.value
 
     def count(self, sample: Sample) -> None:
         """Note a sample whatever its verdict."""
@@ -184,35 +131,40 @@ class RankLevel:
         no rule keeps out, so some slow ones in a row are the load and no other speed.
         """
         self._can_move = can_move
-        middle = self._median.value
+        middle = self.median.value
         if middle is not None and len(self.clean) >= OUTLIER_NEEDS and sample.cycle_ms > OUTLIER_FACTOR * middle:
             return self._set_aside(sample, changed)
         self._take(sample)
         # The fifth sample may be the first to show that it does not belong to the other four.
         if len(self.clean) == OUTLIER_NEEDS and self._judge_again(sample, changed) is Rule.CYCLE_OUTLIER:
             return self._set_aside(sample, changed)
-        self._streak.clear()
+        self.streak.clear()
         return Rule.CLEAN
+
+    def _known_cycles_ms(self) -> npt.NDArray[np.float64]:
+        cycles = self.clean.cycles_ms(slice(None))
+        known: npt.NDArray[np.float64] = cycles[cycles == cycles]
+        return known
 
     def _set_aside(self, sample: Sample, changed: list[Judgement]) -> Rule:
         """Note an outlier; the last of five in a row moves the level."""
-        self._streak.append(sample)
+        self.streak.append(sample)
         self.outliers += 1
-        return Rule.CYCLE_OUTLIER if len(self._streak) < MOVED_AFTER else self._move(sample, changed)
+        return Rule.CYCLE_OUTLIER if len(self.streak) < MOVED_AFTER else self._move(sample, changed)
 
     def _take(self, sample: Sample) -> None:
         self.clean.append(sample)
         if sample.cycle_ms == sample.cycle_ms:
-            self._median.add(sample.cycle_ms)
+            self.median.add(sample.cycle_ms)
 
     def _judge_again(self, newest: Sample, changed: list[Judgement]) -> Rule:
         """With a fifth sample there is a median to judge all five by; the verdict on the newest is returned."""
-        middle = self._median.value
+        middle = self.median.value
         verdict = Rule.CLEAN
         if middle is None:
             return verdict
         for position in reversed(range(len(self.clean))):
-            if not self.clean.cycle_ms[position] > OUTLIER_FACTOR * middle:
+            if not self.clean.cycle_ms(position) > OUTLIER_FACTOR * middle:
                 continue
             index = self.clean.index[position]
             if index == newest.index:
@@ -221,24 +173,26 @@ class RankLevel:
                 self.outliers += 1
                 changed.append(Judgement(index, Rule.CYCLE_OUTLIER))
             self.clean.drop(position)
-        self._median = RunningMedian(value for value in self.clean.cycle_ms if value == value)
+        self.median = RunningMedian(
+            (value for value in self.clean.every_cycle_ms() if value == value), everything=self._known_cycles_ms
+        )
         return verdict
 
     def _move(self, newest: Sample, changed: list[Judgement]) -> Rule:
         """Five outliers in a row are a new level of speed: only what comes from there on counts."""
         if not self._can_move:
             return self._join(newest, changed)
-        self.moves.append(Move(self.running, len(self.clean), self._median.value))
+        self.moves.append(Move(self.running, len(self.clean), self.median.value))
         changed.extend(Judgement(index, Rule.SUPERSEDED) for index in self.clean.index)
-        streak, self._streak = self._streak, []
-        self.clean = CleanColumns()
-        self._median = RunningMedian()
+        streak, self.streak = self.streak, []
+        self.clean = CleanColumns(self.running)
+        self.median = RunningMedian(everything=self._known_cycles_ms)
         self.outliers -= len(streak)
         for sample in streak:
             self._take(sample)
         verdict = self._judge_again(newest, changed)
         if verdict is Rule.CYCLE_OUTLIER:
-            self._streak.append(newest)
+            self.streak.append(newest)
             self.outliers += 1
         left_out = {judgement.index for judgement in changed}
         changed.extend(
@@ -250,7 +204,7 @@ class RankLevel:
 
     def _join(self, newest: Sample, changed: list[Judgement]) -> Rule:
         """The outliers count beside the others, but for those that are too slow even among themselves."""
-        streak, self._streak = self._streak, []
+        streak, self.streak = self.streak, []
         middle = RunningMedian(sample.cycle_ms for sample in streak).value or 0.0
         self.outliers -= len(streak)
         verdict = Rule.CLEAN

@@ -16,20 +16,20 @@ class RankStatistics:
     """What one rank measured, level by level, and what lay in its open window."""
 
     __slots__ = (
-        "_gap_in_window",
         "_gaps",
-        "_last_at",
-        "_last_running",
-        "_prefill_in_window",
-        "_retraction_in_window",
         "accept_cycles",
         "accept_sum",
         "after_prefill",
         "first_tok_s",
+        "gap_in_window",
+        "last_at",
+        "last_running",
         "last_tok_s",
         "levels",
         "prefill_batches",
+        "prefill_in_window",
         "prefill_tokens",
+        "retraction_in_window",
         "samples",
         "tag",
         "verdicts",
@@ -47,16 +47,23 @@ class RankStatistics:
         self.after_prefill = 0  # samples with a prefill since the previous one (or the start)
         self.prefill_batches = 0
         self.prefill_tokens = 0.0
-        self._last_at = math.nan
-        self._last_running = 0
+        self.last_at = math.nan
+        self.last_running = 0
         self._gaps = RunningMedian()  # s between samples, of an engine whose lines come by the clock
-        self._prefill_in_window = False
-        self._gap_in_window = False
-        self._retraction_in_window = False
+        self.prefill_in_window = False
+        self.gap_in_window = False
+        self.retraction_in_window = False
+
+    def level(self, running: int) -> RankLevel:
+        """The samples at one B."""
+        found = self.levels.get(running)
+        if found is None:
+            found = self.levels[running] = RankLevel(running)
+        return found
 
     def prefill(self, new_tokens: float) -> None:
         """A prefill batch ran since the last sample."""
-        self._prefill_in_window = True
+        self.prefill_in_window = True
         self.prefill_batches += 1
         if new_tokens == new_tokens:
             self.prefill_tokens += new_tokens
@@ -69,30 +76,28 @@ class RankStatistics:
 
     def interrupt(self) -> None:
         """A flush or a gap in the stream lies in the open window."""
-        self._gap_in_window = True
+        self.gap_in_window = True
 
     def retract(self) -> None:
         """A retraction, an abort or a crash lies in the open window."""
-        self._retraction_in_window = True
+        self.retraction_in_window = True
 
     def add(self, sample: Sample, cadence: Cadence, changed: list[Judgement]) -> Rule:
         """Judge a sample; verdicts of earlier ones that change with it are appended to `changed`."""
-        level = self.levels.get(sample.running)
-        if level is None:
-            level = self.levels[sample.running] = RankLevel(sample.running)
+        level = self.level(sample.running)
         level.count(sample)
         # Such an engine logs no prefill: its lines tell how much of both was done. A window without a single
         # token, though requests run, is a prompt that takes longer than that.
         if sample.prompt_tok_s > sample.tok_s or (cadence.is_by_clock and sample.tok_s <= 0):
-            self._prefill_in_window = True
+            self.prefill_in_window = True
         if sample.accept_len == sample.accept_len:
             self.accept_sum += sample.accept_len * sample.rounds
             self.accept_cycles += sample.rounds
         self.samples += 1
         if cadence.covers is Covers.REQUEST:
             # The server times each answer by itself: what lies between two of them is in neither.
-            self._prefill_in_window = self._gap_in_window = False
-        self.after_prefill += self._prefill_in_window
+            self.prefill_in_window = self.gap_in_window = False
+        self.after_prefill += self.prefill_in_window
         is_first = self.samples == 1
         is_idle = not is_first and self._spans_idle_time(sample, level, cadence)
         if cadence.is_by_clock:
@@ -105,22 +110,22 @@ class RankStatistics:
         if is_first:
             self.first_tok_s = sample.tok_s
         self.last_tok_s = sample.tok_s
-        self._last_at = sample.at
-        self._last_running = sample.running
-        self._prefill_in_window = self._gap_in_window = self._retraction_in_window = False
+        self.last_at = sample.at
+        self.last_running = sample.running
+        self.prefill_in_window = self.gap_in_window = self.retraction_in_window = False
         return rule
 
     def _first_rule(self, sample: Sample, is_first: bool, is_idle: bool, cadence: Cadence) -> Rule:
         """Rules 1 to 5 and 7: what one sample and its window tell by themselves."""
         if is_first:
             return Rule.FIRST_AFTER_START
-        if self._prefill_in_window:
+        if self.prefill_in_window:
             return Rule.AFTER_PREFILL
         if is_idle:
             return Rule.AFTER_IDLE
-        if changes_batch(sample.running, self._last_running):
+        if changes_batch(sample.running, self.last_running):
             return Rule.BATCH_CHANGED
-        if self._retraction_in_window:
+        if self.retraction_in_window:
             return Rule.RETRACTION
         if cadence.warm_up_s and cadence.ready_at is not None and sample.at < cadence.ready_at + cadence.warm_up_s:
             return Rule.WARM_UP
@@ -128,7 +133,7 @@ class RankStatistics:
 
     def _spans_idle_time(self, sample: Sample, level: RankLevel, cadence: Cadence) -> bool:
         """Rule 3, by the clock: the throughput itself cannot tell, it already contains the idle time."""
-        if self._gap_in_window:
+        if self.gap_in_window:
             return True
         if cadence.is_by_clock:
             usual = self._gaps.value
@@ -143,10 +148,10 @@ class RankStatistics:
         # A line that tells how many cycles it covers is held to those.
         cycles = sample.cycles if sample.cycles > 0 else cadence.cycles_per_sample
         expected_s = cycles * middle / 1000
-        return sample.at - self._last_at - cadence.clock_resolution_s > IDLE_FACTOR * expected_s
+        return sample.at - self.last_at - cadence.clock_resolution_s > IDLE_FACTOR * expected_s
 
     def _gap_before(self, sample: Sample) -> float:
-        return sample.at - self._last_at
+        return sample.at - self.last_at
 
     def _measure_window(self, sample: Sample) -> None:
         """What time a line covers that comes by the clock, and what was done in it."""

@@ -4,41 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
 
 from specmon.analysis.combine import combine_levels, prefill_share
+from specmon.analysis.derive import sample_of
 from specmon.analysis.figures import LevelFigures, RunFigures
 from specmon.analysis.level import Judgement, RankLevel
 from specmon.analysis.rank import RankStatistics
 from specmon.analysis.rules import EXCLUDING, Cadence, Rule
-from specmon.analysis.sample import Sample
+from specmon.analysis.sample import Reading, Sample
 from specmon.analysis.tags import missing_ranks, numbers_of, ranks_that_add_up
 from specmon.events import Covers
+
+if TYPE_CHECKING:
+    from specmon.analysis.lines import Lines
 
 _REPLAYABLE = 512  # records that are kept so that an early line can be read in the light of a later one
 
 Replay = Callable[["RunStatistics"], object]
-
-
-@dataclass(slots=True)
-class Reading:
-    """What one decode line says; NaN for a figure that it lacks."""
-
-    at: float
-    running: int
-    tok_s: float
-    accept_len: float = math.nan
-    cycle_ms: float = math.nan  # where the engine prints it
-    window_s: float = math.nan
-    tokens: float = math.nan
-    context_tokens: float = math.nan  # of all requests
-    queue: float = math.nan
-    graph: int = -1
-    drafts: float = math.nan  # draft rounds
-    drafted: float = math.nan  # proposed draft tokens
-    accepted: float = math.nan
-    prompt_tok_s: float = math.nan
-    by_position: tuple[float, ...] = ()
 
 
 class RunStatistics:
@@ -78,11 +63,62 @@ class RunStatistics:
         self.verdicts[sample.index] = rule
         rank.verdicts[rule] += 1
         for judgement in changed:
-            rank.verdicts[self.verdicts[judgement.index]] -= 1
-            rank.verdicts[judgement.rule] += 1
-            self.verdicts[judgement.index] = judgement.rule
+            self._change(rank, judgement)
         self.revision += bool(changed)
         return rule
+
+    def add_many(self, lines: Lines) -> bool:
+        """Judge many decode lines and the prefills between them; False, and nothing done, if they must come singly."""
+        cadence = self.cadence
+        if self._early is not None or cadence.covers is not Covers.WINDOW or cadence.warm_up_s:
+            return False
+        if lines.has_drafts and not self.is_speculative:
+            return False
+        decoding = {number: self._known_rank(lines.tags[number]) for number in lines.decode_ranks}
+        prefilling = {number: self._known_rank(lines.tags[number]) for number in lines.prefill_ranks}
+        if any(rank is None or not rank.samples for rank in decoding.values()) or None in prefilling.values():
+            return False
+        from specmon.analysis.batch import add_lines
+
+        first = len(self.verdicts)
+        if not self.is_speculative:
+            lines.take_as_baseline()
+        ranks = {number: rank for number, rank in (decoding | prefilling).items() if rank is not None}
+        make = partial(self._of_lines, lines, first)
+        rules, changed = add_lines(lines, ranks, first, cadence, make)
+        self.verdicts += rules
+        for rank, judgement in changed:
+            self._change(rank, judgement)
+        self.revision += bool(changed)
+        return True
+
+    def _of_lines(self, lines: Lines, first: int, position: int) -> Sample:
+        sample = self._sample(lines.reading(position))
+        sample.index = first + position
+        return sample
+
+    def _change(self, rank: RankStatistics, judgement: Judgement) -> None:
+        rank.verdicts[self.verdicts[judgement.index]] -= 1
+        rank.verdicts[judgement.rule] += 1
+        self.verdicts[judgement.index] = judgement.rule
+
+    def totals(self, lines: Lines) -> Iterator[float | None]:
+        """For each of the lines that will be added: what `newest_tok_s` would then answer."""
+        counted = self.counted_ranks
+        newest = {tag: self._ranks[tag].last_tok_s for tag in counted if self._ranks[tag].samples}
+        tags = {number: rank.tag for number in lines.decode_ranks if (rank := self._known_rank(lines.tags[number]))}
+        for number, tok_s in zip(lines.rank.tolist(), lines.batch.tok_s.tolist(), strict=True):
+            tag = tags.get(number)
+            if tag in counted:
+                newest[tag] = tok_s
+            yield _sum(list(newest.values())) if tag in counted else None
+
+    def _known_rank(self, tag: str) -> RankStatistics | None:
+        if tag and tag not in self._tags:
+            return None
+        if not tag and len(self._tags) == 1:
+            tag = self._tags[0]
+        return self._ranks.get(tag)
 
     def prefill(self, tag: str, new_tokens: float) -> None:
         """A prefill batch of one rank."""
@@ -256,66 +292,12 @@ class RunStatistics:
                 self._early = None
 
     def _sample(self, reading: Reading) -> Sample:
-        """The derived figures of a line (identity R = 1000 * A * B / C)."""
-        running, tok_s = reading.running, reading.tok_s
-        accept = reading.accept_len
-        if accept != accept and not self.is_speculative:
-            accept = 1.0
-        covers = self.cadence.covers
-        if covers is Covers.REQUEST and accept != accept and self.is_acceptance_told:
-            accept = 1.0  # nothing was drafted for this answer: each cycle gave one token
-        cycle = reading.cycle_ms
-        if cycle != cycle and covers is Covers.REQUEST:
-            cycle = 1000 * reading.window_s * accept / reading.tokens if reading.tokens else math.nan
-        elif cycle != cycle and tok_s > 0 and running > 0:
-            cycle = 1000 * accept * running / tok_s
-        # A line of a whole batch counts the tokens of all its requests, one of an answer only its own.
-        share = 1 if covers is Covers.REQUEST else max(running, 1)
-        cycles = float(self.cadence.cycles_per_sample)
-        tokens = reading.tokens
-        if tokens == tokens and accept == accept:
-            cycles = tokens / (accept * share)
-        elif tokens != tokens:
-            tokens = cycles * accept * running
-        window = reading.window_s
-        window_cycles = cycles
-        if covers is Covers.REQUEST:
-            # The B requests of the batch share the time of the server.
-            window /= max(running, 1)
-            window_cycles /= max(running, 1)
-        elif window != window and tok_s > 0:
-            window = tokens / tok_s
-        rounds = reading.drafts
-        if self.cadence.is_by_clock:
-            # How long the window was is for the rank to say: it knows the lines before.
-            tokens = window_cycles = math.nan
-            window = reading.window_s
-            if rounds != rounds:
-                rounds = 0.0 if self.is_speculative else 1.0
-            cycles = rounds / max(running, 1)
-        elif rounds != rounds:
-            # In a speculative run an answer without a draft figure rests on no draft round.
-            rounds = cycles * running if covers is not Covers.REQUEST else 0.0 if self.is_speculative else cycles
-        return Sample(
-            index=len(self.verdicts),
-            at=reading.at,
-            running=running,
-            tok_s=tok_s,
-            server_tok_s=tok_s * running if covers is Covers.REQUEST else tok_s,
-            accept_len=accept,
-            cycle_ms=cycle,
-            context_tokens=reading.context_tokens / running if running > 0 else math.nan,
-            queue=reading.queue,
-            graph=reading.graph,
-            cycles=cycles,
-            window_s=window,
-            tokens=tokens,
-            rounds=rounds,
-            window_cycles=window_cycles,
-            drafted=reading.drafted,
-            accepted=reading.accepted,
-            prompt_tok_s=reading.prompt_tok_s,
-            by_position=reading.by_position,
+        return sample_of(
+            reading,
+            len(self.verdicts),
+            self.cadence,
+            is_speculative=self.is_speculative,
+            is_acceptance_told=self.is_acceptance_told,
         )
 
     def _rank(self, tag: str) -> RankStatistics:

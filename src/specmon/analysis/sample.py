@@ -1,9 +1,30 @@
-"""One decode sample on its way through the rules."""
+"""One decode line, and the sample that it becomes on its way through the rules."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class Reading:
+    """What one decode line says; NaN for a figure that it lacks."""
+
+    at: float
+    running: int
+    tok_s: float
+    accept_len: float = math.nan
+    cycle_ms: float = math.nan  # where the engine prints it
+    window_s: float = math.nan
+    tokens: float = math.nan
+    context_tokens: float = math.nan  # of all requests
+    queue: float = math.nan
+    graph: int = -1
+    drafts: float = math.nan  # draft rounds
+    drafted: float = math.nan  # proposed draft tokens
+    accepted: float = math.nan
+    prompt_tok_s: float = math.nan
+    by_position: tuple[float, ...] = ()
 
 
 @dataclass(slots=True)

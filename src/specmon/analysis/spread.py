@@ -19,7 +19,7 @@ def median_of(ordered: Sequence[float]) -> float | None:
     if count == 0:
         return None
     half = count // 2
-    return ordered[half] if count % 2 else (ordered[half - 1] + ordered[half]) / 2
+    return float(ordered[half]) if count % 2 else (float(ordered[half - 1]) + float(ordered[half])) / 2
 
 
 def deviation_of(ordered: Sequence[float]) -> float | None:
@@ -30,12 +30,13 @@ def deviation_of(ordered: Sequence[float]) -> float | None:
 
 def quantile_of(ordered: Sequence[float], share: float) -> float | None:
     """The value below which `share` of the figures lie, linear between neighbours; None without any."""
-    if not ordered:
+    if not len(ordered):
         return None
     position = share * (len(ordered) - 1)
     low = math.floor(position)
     high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (ordered[high] - ordered[low]) * (position - low)
+    below, above = float(ordered[low]), float(ordered[high])
+    return below + (above - below) * (position - low)
 
 
 def interval_of_median(ordered: Sequence[float]) -> Interval | None:
@@ -43,7 +44,7 @@ def interval_of_median(ordered: Sequence[float]) -> Interval | None:
     if len(ordered) < SMALLEST_N:
         return None
     rank = _rank_of_bound(len(ordered))
-    return ordered[rank - 1], ordered[len(ordered) - rank]
+    return float(ordered[rank - 1]), float(ordered[len(ordered) - rank])
 
 
 @lru_cache(maxsize=4096)

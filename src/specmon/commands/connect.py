@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from specmon.commands.dialects import reader_of
-from specmon.commands.places import Hosts, SshOptions, open_source, parse_sides, ssh_settings
+from specmon.commands.places import Hosts, SshOptions, open_source, parse_sides
 from specmon.commands.reference import chosen_reference
 from specmon.commands.show import show
 from specmon.errors import SourceRefused
@@ -47,7 +47,7 @@ def connect(
     given = parse_sides((), baseline, speculative, first_host=addresses[0])
 
     async def run() -> int:
-        async with Hosts(ssh_settings(ssh)) as open_hosts:
+        async with Hosts(ssh) as open_hosts:
             channels = (
                 await _named(session, given, open_hosts, from_start=from_start)
                 if given

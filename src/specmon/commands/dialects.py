@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-import platformdirs
 
 from specmon.errors import ConfigError
 from specmon.formats import Dialect
-from specmon.formats.custom import FaultyFormat, load_format
 from specmon.formats.detect import built_in_dialects
 from specmon.formats.guarded import guarded
 from specmon.formats.reader import LogReader
 from specmon.formats.window import TimeWindow, WindowedReader
 from specmon.visible import visible
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUP = "specmon.formats"
 _LARGEST = 1 << 20  # bytes of a format file
@@ -40,6 +42,8 @@ class Found:
 
 def formats_folder() -> Path:
     """Where a user's formats are. Not the working directory: a log is read the same wherever one stands."""
+    import platformdirs
+
     return platformdirs.user_config_path("specmon") / "formats"
 
 
@@ -82,13 +86,18 @@ def read_text(path: Path) -> str:
 
 
 def _customs(files: Sequence[Path]) -> Iterator[Found]:
+    own = sorted(formats_folder().glob("*.toml"))
+    if not files and not own:
+        return
+    from specmon.formats.custom import FaultyFormat, load_format  # most people have no format of their own
+
     for path in files:
         try:
             yield Found("custom", str(path), load_format(read_text(path), str(path)))
         except FaultyFormat as error:
             raise ConfigError(str(error)) from error
     named = {path.resolve() for path in files}
-    for path in sorted(formats_folder().glob("*.toml")):
+    for path in own:
         if path.resolve() in named:
             continue
         try:
@@ -98,6 +107,10 @@ def _customs(files: Sequence[Path]) -> Iterator[Found]:
 
 
 def _third_parties() -> Iterator[Found]:
+    if not _may_have_third_parties():
+        return
+    from importlib.metadata import entry_points
+
     for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
         place = _distribution(point)
         try:
@@ -107,6 +120,17 @@ def _third_parties() -> Iterator[Found]:
             yield Found(
                 "entry point", place, fault=f"the dialect {point.name} of {place} is left out: {reason}. Update it."
             )
+
+
+def _may_have_third_parties() -> bool:
+    """Whether some installed package names our group. Asking importlib.metadata takes longer than most logs."""
+    sign = f"[{GROUP}]".encode()
+    for folder in map(Path, sys.path):
+        if folder.is_file():
+            return True  # a zip file: only importlib.metadata can look inside
+        if any(sign in entries.read_bytes() for entries in folder.glob("*-info/entry_points.txt")):
+            return True
+    return False
 
 
 def _distribution(point: EntryPoint) -> str:

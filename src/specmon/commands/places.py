@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
-import getpass
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self, TypedDict
+from typing import TYPE_CHECKING, Any, Self, TypedDict
 
 from specmon.errors import UnreadableInput
 from specmon.monitor.snapshot import Role
 from specmon.sources.address import HostAddress, LocalPlace, RemotePlace, SourceAddress, parse_source
 from specmon.sources.cursor import NoFile
 from specmon.sources.events import Source
-from specmon.sources.follow import BACKFILL_BYTES
-from specmon.sources.local import LocalFile, expand_glob, look_at
-from specmon.sources.remote_file import RemoteFile
-from specmon.sources.ssh import SshHost, SshSettings
-from specmon.sources.ssh_login import Question
-from specmon.sources.stdin import StdinSource
-from specmon.sources.unpack import Unpacked
+from specmon.sources.files import expand_glob, look_at
+
+if TYPE_CHECKING:  # asyncssh takes longer to import than many a log to read
+    from specmon.sources.ssh import SshHost, SshSettings
+    from specmon.sources.ssh_login import Question
 
 
 class SshOptions(TypedDict):
@@ -36,6 +32,8 @@ class SshOptions(TypedDict):
 
 def ssh_settings(options: SshOptions) -> SshSettings:
     """How hosts are reached: what `ssh` would do, with what the command line says instead."""
+    from specmon.sources.ssh import SshSettings
+
     known_hosts = options["known_hosts"]
     return SshSettings(
         config_file=options["ssh_config"],
@@ -50,13 +48,16 @@ def ssh_settings(options: SshOptions) -> SshSettings:
 class Hosts:
     """The hosts of one command, each with the one connection that all its sources share."""
 
-    settings: SshSettings = field(default_factory=SshSettings)
+    options: SshOptions | None = None
     _open: dict[HostAddress, SshHost] = field(default_factory=dict)
 
     def at(self, address: HostAddress) -> SshHost:
         """The host with an address."""
         if address not in self._open:
-            self._open[address] = SshHost(address, self.settings, prompt=ask_on_terminal)
+            from specmon.sources.ssh import SshHost, SshSettings
+
+            settings = SshSettings() if self.options is None else ssh_settings(self.options)
+            self._open[address] = SshHost(address, settings, prompt=ask_on_terminal)
         return self._open[address]
 
     async def __aenter__(self) -> Self:
@@ -71,6 +72,9 @@ async def ask_on_terminal(question: Question) -> str | None:
     """Ask for a password or passphrase, before there is a screen; nobody is asked without a terminal."""
     if not (sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()):
         return None
+    import asyncio
+    import getpass
+
     ask = input if question.is_echoed else getpass.getpass
     try:
         return await asyncio.to_thread(ask, question.text)
@@ -92,14 +96,23 @@ def parse_sides(
 
 def open_source(address: SourceAddress, hosts: Hosts, *, follow: bool, from_start: bool = True) -> Source:
     """The source at an address: followed for ever, or read to its end."""
+    from specmon.sources.follow import BACKFILL_BYTES  # and with it asyncio, which whole files do without
+    from specmon.sources.local import LocalFile
+    from specmon.sources.stdin import StdinSource
+
     backfill = None if from_start else BACKFILL_BYTES
     match address.place:
         case LocalPlace(path):
             return LocalFile(path, follow=follow, backfill_bytes=backfill)
         case RemotePlace(host, path):
+            from specmon.sources.remote_file import RemoteFile
+            from specmon.sources.unpack import Unpacked
+
             remote = RemoteFile(hosts.at(host), path, follow=follow, backfill_bytes=backfill)
             return remote if follow else Unpacked(remote)
         case _:
+            from specmon.sources.unpack import Unpacked
+
             return Unpacked(StdinSource())
 
 

@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-import platformdirs
 
 from specmon.errors import ConfigError
-from specmon.references.model import Reference
-from specmon.references.store import find, load, parse_short
+
+if TYPE_CHECKING:
+    from specmon.references.model import Reference
 
 
 def reference_folders() -> tuple[Path, ...]:
     """Where a reference is looked up by name: ./references when there is one, then the user's data folder."""
     here = Path("references")
+    import platformdirs
+
     own = platformdirs.user_data_path("specmon") / "references"
     return (here, own) if here.is_dir() else (own,)
 
 
 def chosen_reference(name: str | None, short: str | None) -> Reference | None:
     """The reference of --reference or --reference-tok-s, None when neither is given."""
+    if name is None and short is None:
+        return None
+    from specmon.references.store import find, load, parse_short
+
     if name is not None and short is not None:
         raise ConfigError("--reference and --reference-tok-s name two references: give one of them.")
     if short is not None:

@@ -19,7 +19,6 @@ from specmon.commands.places import (
     open_source,
     parse_sides,
     readable_file,
-    ssh_settings,
 )
 from specmon.commands.reference import chosen_reference
 from specmon.commands.show import has_screen, show
@@ -32,7 +31,7 @@ from specmon.monitor.session import Session
 from specmon.monitor.snapshot import Role
 from specmon.sources.address import LocalPlace, SourceAddress
 from specmon.sources.events import Chunk
-from specmon.sources.local import is_compressed
+from specmon.sources.files import is_compressed
 
 
 class _Cast:
@@ -83,7 +82,7 @@ def replay(
     async def play() -> int:
         with ExitStack() as stack:
             cast = _Cast()
-            async with Hosts(ssh_settings(ssh)) as hosts:
+            async with Hosts(ssh) as hosts:
                 for role, address in given:
                     for single in expanded(address):
                         await _join(cast, single, role, hosts, stack, reader)

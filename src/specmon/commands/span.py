@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from specmon.captures.reader import is_capture, open_capture
 from specmon.errors import ConfigError
-from specmon.feeds.timeline import newest_stamp
 from specmon.formats.window import TimeWindow
 from specmon.monitor.session import Session
 from specmon.sources.address import LocalPlace, SourceAddress
@@ -29,6 +27,8 @@ def chosen_window(since: str | None, until: str | None, given: Sequence[SourceAd
         return None
     newest: float | None = None
     if any(text is not None and not _is_absolute(text) for text in (since, until)):
+        from specmon.feeds.timeline import newest_stamp  # and what replays captures
+
         newest = max((stamp for path in _files(given) if (stamp := newest_stamp(path)) is not None), default=None)
         if newest is None:
             raise ConfigError("--since and --until: the logs tell no time to count from. Write a date and a time.")
@@ -64,6 +64,8 @@ def _moment(option: str, text: str | None, newest: float | None) -> float | None
 
 
 def _files(given: Sequence[SourceAddress]) -> list[Path]:
+    from specmon.captures.reader import is_capture, open_capture
+
     paths: list[Path] = []
     for address in given:
         if not isinstance(address.place, LocalPlace):

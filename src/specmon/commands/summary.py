@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Sequence
+from collections.abc import Coroutine, Iterable, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
-from specmon.captures.reader import CapturedLog, is_capture, open_capture
 from specmon.commands.dialects import reader_of
-from specmon.commands.places import Hosts, SshOptions, expanded, local_folder, open_source, parse_sides, ssh_settings
+from specmon.commands.places import Hosts, SshOptions, expanded, local_folder, open_source, parse_sides
 from specmon.commands.reference import chosen_reference
 from specmon.commands.span import chosen_window, require_run
 from specmon.errors import ConfigError, SpecmonError
 from specmon.monitor.session import Session
 from specmon.monitor.snapshot import Role
-from specmon.sources.address import SourceAddress
-from specmon.sources.events import Refused, Source
-from specmon.sources.local import LocalFile
-from specmon.sources.ssh import SshSettings
+from specmon.sources.address import LocalPlace, SourceAddress
+from specmon.sources.events import Refused, SourceEvent
+from specmon.sources.files import read_whole
 from specmon.visible import visible
+
+if TYPE_CHECKING:
+    from specmon.captures.reader import CapturedLog
 
 
 def summary(
@@ -44,9 +44,12 @@ def summary(
         raise ConfigError("summary needs a log: name a file, a capture directory, HOST:PATH or - for stdin.")
     window = chosen_window(since, until, [address for _, address in given])
     session = Session(
-        reference=chosen_reference(reference, reference_tok_s), reader=reader_of(format_files, window), run=run
+        reference=chosen_reference(reference, reference_tok_s),
+        reader=reader_of(format_files, window),
+        run=run,
+        is_watched=False,
     )
-    unread = asyncio.run(_read_all(session, given, ssh_settings(ssh)))
+    unread = _finished(_read_all(session, given, ssh), given)
     session.finish()
     require_run(session, run)
     for reason in unread:
@@ -65,12 +68,25 @@ def summary(
     return 2 if unread else 0
 
 
-async def _read_all(
-    session: Session, given: Sequence[tuple[Role | None, SourceAddress]], settings: SshSettings
+def _finished(
+    reading: Coroutine[object, None, list[str]], given: Sequence[tuple[Role | None, SourceAddress]]
 ) -> list[str]:
+    """What a coroutine answers. Files of this machine never make it wait, so they need no event loop."""
+    if all(isinstance(address.place, LocalPlace) for _, address in given):
+        try:
+            reading.send(None)
+        except StopIteration as end:
+            unread: list[str] = end.value
+            return unread
+    import asyncio
+
+    return asyncio.run(reading)
+
+
+async def _read_all(session: Session, given: Sequence[tuple[Role | None, SourceAddress]], ssh: SshOptions) -> list[str]:
     """Feed every source to its end, one after the other; what could not be read comes back as sentences."""
     unread: list[str] = []
-    async with Hosts(settings) as hosts:
+    async with Hosts(ssh) as hosts:
         for role, address in given:
             try:
                 singles = list(expanded(address))
@@ -86,30 +102,37 @@ async def _read_all(
 
 
 async def _read(session: Session, address: SourceAddress, role: Role | None, hosts: Hosts) -> None:
-    if (folder := local_folder(address)) is not None and is_capture(folder):
+    if (folder := local_folder(address)) is not None and (folder / "manifest.toml").is_file():
+        from specmon.captures.reader import open_capture
+
         for log in open_capture(folder).logs:
-            await _read_captured(session, folder, log, role)
+            _read_captured(session, folder, log, role)
         return
     key = _next_key(session)
     session.add(key, address.name, role=role, label=address.label)
-    await _feed(session, key, open_source(address, hosts, follow=False))
+    if isinstance(address.place, LocalPlace):
+        _feed(session, key, read_whole(address.place.path))
+    else:
+        async for event in open_source(address, hosts, follow=False).events():
+            _feed(session, key, (event,))
+    session.finish(key)
 
 
-async def _read_captured(session: Session, folder: Path, log: CapturedLog, role: Role | None) -> None:
+def _read_captured(session: Session, folder: Path, log: CapturedLog, role: Role | None) -> None:
     key = _next_key(session)
     declared = role or (None if log.server.role == "unknown" else Role(log.server.role))
     session.add(key, str(folder / log.path.name), role=declared)
-    await _feed(session, key, LocalFile(str(log.path)))
+    _feed(session, key, read_whole(str(log.path)))
+    session.finish(key)
     if log.lives:
         session.attach_fingerprint(key, log.lives[-1].fingerprint)
 
 
-async def _feed(session: Session, key: str, source: Source) -> None:
-    async for event in source.events():
+def _feed(session: Session, key: str, events: Iterable[SourceEvent]) -> None:
+    for event in events:
         session.feed(key, event)
         if isinstance(event, Refused):
             raise ConfigError(event.reason)
-    session.finish(key)
 
 
 def _give_up(session: Session, address: SourceAddress, role: Role | None, error: SpecmonError) -> str:

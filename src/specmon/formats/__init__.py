@@ -12,7 +12,7 @@ spans lines (a traceback, a launch record broken by a terminal) is kept inside t
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, TypeVar, runtime_checkable
 
 from specmon.events import Block
 
@@ -26,6 +26,31 @@ class Parser(Protocol):
 
     def finish(self) -> Block:
         """The stream has ended: say what was held back because a later line could have completed it."""
+        ...
+
+
+class Skimmed(Protocol):
+    """A long block of which most lines need no pattern."""
+
+    @property
+    def rest(self) -> bytes:
+        """The other lines, one after another."""
+        ...
+
+
+_Skimmed = TypeVar("_Skimmed", bound=Skimmed)
+
+
+@runtime_checkable
+class Skimming(Protocol[_Skimmed]):
+    """A parser that can read long blocks faster than line by line."""
+
+    def skim(self, block: bytes) -> _Skimmed | None:
+        """Sort the lines of a block without reading them; None when `feed` is the better way. Changes nothing."""
+        ...
+
+    def feed_skimmed(self, skimmed: _Skimmed, block: bytes, start: int) -> Block:
+        """What `feed` would answer for the block."""
         ...
 
 

@@ -10,11 +10,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from specmon.events import FormatsClash, LogEvent
 from specmon.formats import Dialect
-from specmon.formats.custom import CustomDialect
 from specmon.formats.detect import Detector, Signed
+
+if TYPE_CHECKING:
+    from specmon.formats.custom import CustomDialect
 
 _PATIENCE = 400  # lines behind the first proof of a built-in engine, in which a statistics line of anybody may come
 _FRONT = rb"\n[^\n]{0,240}?"

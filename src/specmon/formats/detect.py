@@ -103,12 +103,12 @@ class Detector:
     def __init__(self, dialects: Iterable[Dialect] = ()) -> None:
         self.dialects: Sequence[Dialect] = tuple(dialects) or built_in_dialects()
         self._signs: list[tuple[Dialect, re.Pattern[bytes]]] = []
-        self._takeovers: list[tuple[Dialect, re.Pattern[bytes]]] = []
+        self._takeovers: list[tuple[Dialect, bytes]] = []  # patterns that are hardly ever needed by themselves
         for dialect in self.dialects:
             own = dialect.signature if isinstance(dialect, Signed) else None
             if sign := own or SIGNATURES.get(dialect.engine):
                 self._signs.append((dialect, re.compile(sign)))
-                self._takeovers.append((dialect, re.compile(own or _CHANGES[dialect.engine])))
+                self._takeovers.append((dialect, own or _CHANGES[dialect.engine]))
         self._others: dict[str, re.Pattern[bytes] | None] = {}
 
     def first(self, text: bytes) -> tuple[int, Dialect] | None:
@@ -128,15 +128,13 @@ class Detector:
         """The first line in a log of `engine` that proves another one."""
         if engine not in self._others:
             guard = b"(?!" + _USUAL[engine] + b")" if engine in _USUAL else b""
-            others = [
-                sign.pattern.removeprefix(rb"\n") for dialect, sign in self._takeovers if dialect.engine != engine
-            ]
+            others = [sign.removeprefix(rb"\n") for dialect, sign in self._takeovers if dialect.engine != engine]
             joined = rb"\n" + guard + b"(?:" + b"|".join(others) + b")"
             self._others[engine] = re.compile(joined) if others else None
         pattern = self._others[engine]
         if pattern is None or (match := pattern.search(text)) is None:
             return None
         for dialect, sign in self._takeovers:
-            if dialect.engine != engine and sign.match(text, match.start()):
+            if dialect.engine != engine and re.compile(sign).match(text, match.start()):
                 return match.start(), dialect
         return None

@@ -14,10 +14,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from specmon.events import MISSING, LogEvent, PhasesTimed
-from specmon.formats.custom.fields import PHASE_FIELDS
-from specmon.formats.custom.line import CustomLine, LineReader
+
+if TYPE_CHECKING:
+    from specmon.formats.custom.line import CustomLine, LineReader
 
 _NEEDLE = b"specmon-phase v1 "
 _PAIR = re.compile(rb"(?:^| )([a-z_]{1,32})=(\d{1,12}(?:\.\d{1,12})?)(?= |\r|$)")
@@ -30,6 +32,10 @@ class PhaseReader:
 
     def __init__(self, formats: Sequence[LineReader] = ()) -> None:
         self._formats = [reader for reader in formats if any(one.tells_phases for one in reader.model.patterns)]
+
+    def may_read(self, block: bytes) -> bool:
+        """Whether a block may hold phase lines."""
+        return bool(self._formats) or _NEEDLE in block
 
     def read(self, block: bytes, start: int) -> list[LogEvent]:
         """The phase lines of a block of whole lines, in their order."""
@@ -64,6 +70,8 @@ def _event(line: CustomLine, offset: int) -> PhasesTimed | None:
 
 
 def _timed(source: str, figures: dict[str, float], offset: int) -> PhasesTimed | None:
+    from specmon.formats.custom.fields import PHASE_FIELDS  # and with it all of the custom formats
+
     ms = {name.removesuffix("_ms"): figures[name] for name in PHASE_FIELDS if figures.get(name, -1.0) >= 0}
     cycles, running = figures.get("cycles", 1.0), figures.get("running", MISSING)
     if not ms or not cycles > 0:

@@ -6,7 +6,9 @@ the file. What a line means depends on the lines before it and never on where th
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from specmon.formats import Dialect
 from specmon.formats.carriers.envelope import Envelope, Label
@@ -14,13 +16,16 @@ from specmon.formats.carriers.members import Members
 from specmon.formats.carriers.supervisor import unit_of
 from specmon.formats.carriers.unwrap import COLOUR_SCAN, PLAIN_SCAN, Unwrapper
 from specmon.formats.contest import Contest
-from specmon.formats.custom import CustomDialect
 from specmon.formats.detect import Detector
 from specmon.formats.phases import PhaseReader
 from specmon.formats.stream import CarriedLine, Portion, Stream, StreamReader
 
+if TYPE_CHECKING:
+    from specmon.formats.custom import CustomDialect
+
 _MOST_STREAMS = 256
 _LONGEST_NAME = 200
+_LONG = 128 << 10  # bytes of a block from which more than one look at it pays
 _LONGEST_JOINED = 1 << 20  # bytes of a line that a runtime has split
 
 Touched = dict[tuple[str, ...], None]  # keys of streams, in the order in which they got lines
@@ -31,7 +36,7 @@ class LogReader:
 
     def __init__(self, dialects: Iterable[Dialect] = ()) -> None:
         self._detector = Detector(dialects)
-        self._customs = [dialect for dialect in self._detector.dialects if isinstance(dialect, CustomDialect)]
+        self._customs = _customs_among(self._detector.dialects)
         self._phases = PhaseReader([custom.reader for custom in self._customs])
         claims = [custom.reader.claims for custom in self._customs]
         self._unwrapper = Unwrapper(claims)
@@ -43,6 +48,9 @@ class LogReader:
 
     def feed(self, data: bytes, offset: int) -> list[Portion]:
         """Read whole lines that begin at byte `offset` of the source. Never raises on input."""
+        is_long = len(data) >= _LONG and not self._customs and not self._parts
+        if is_long and (portions := self._plain.read_long(data, offset, PLAIN_SCAN)) is not None:
+            return portions
         text = b"\n" + data
         scan = COLOUR_SCAN if b"\x1b" in data else PLAIN_SCAN
         match = scan.search(text)
@@ -162,6 +170,15 @@ class LogReader:
             )
             found = self._streams[stream.key] = StreamReader(Stream(stream.key, names), self._judge(), self._phases)
         return found
+
+
+def _customs_among(dialects: Sequence[Dialect]) -> list[CustomDialect]:
+    """The custom formats; they bring much with them, so their module is looked for only when somebody has loaded it."""
+    if "specmon.formats.custom" not in sys.modules:
+        return []
+    from specmon.formats.custom import CustomDialect
+
+    return [dialect for dialect in dialects if isinstance(dialect, CustomDialect)]
 
 
 __all__ = ["LogReader", "Portion", "Stream"]

@@ -47,6 +47,11 @@ class StampReader:
             return whole + float(b"0." + text[20:])
         return float(whole)
 
+    def midnight(self, day: bytes) -> float:
+        """Seconds since 1970 at the beginning of a day; NaN when there is no such day."""
+        start = self._start_of(day)
+        return MISSING if start is None else float(start)
+
     def read(self, text: bytes, zone: bytes = b"") -> Stamp:
         """A stamp together with what its text says about resolution and zone."""
         digits = max(len(text) - 20, 0)

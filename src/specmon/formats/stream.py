@@ -6,10 +6,11 @@ launch that comes before the first line by which the engine is known.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 
 from specmon.events import Block, LogEvent, PrefillColumns, SampleColumns
-from specmon.formats import Dialect, Parser
+from specmon.formats import Dialect, Parser, Skimming
 from specmon.formats.carriers.envelope import Envelope
 from specmon.formats.carriers.supervisor import read_supervisor
 from specmon.formats.contest import Contest
@@ -108,6 +109,25 @@ class StreamReader:
             return self._read(data, offset, offset, None)
         self.append_plain(data, offset)
         return self.flush(offset, offset + len(data))
+
+    def read_long(self, data: bytes, offset: int, carried: re.Pattern[bytes]) -> list[Portion] | None:
+        """A long block of which the dialect can read most lines at once; None when it is to be read as usual.
+
+        Lines that the dialect does not know by their beginning are left, and only these can be `carried`.
+        """
+        parser, dialect = self._parser, self._dialect
+        if dialect is None or not isinstance(parser, Skimming) or self._places is not None or self._pieces:
+            return None
+        if not isinstance(self._detector, Detector) or self._phases.may_read(data):
+            return None
+        if (skimmed := parser.skim(data)) is None:
+            return None
+        rest = b"\n" + skimmed.rest
+        if carried.search(rest) or self._detector.change(rest, dialect.engine):
+            return None
+        self._end = self._file_end = offset + len(data)
+        portion = self._portion(parser.feed_skimmed(skimmed, data, offset), None)
+        return [replace(portion, text=data, hidden=self._take_hidden())]
 
     def append_plain(self, data: bytes, offset: int) -> None:
         """Lines as they stand in the file."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from array import array
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import chain, islice
 
-from specmon.analysis.run import Reading
+from specmon.analysis.sample import Reading
 from specmon.events import (
     AcceptanceUntold,
     Block,
@@ -52,12 +52,14 @@ _HELD_EVENTS = 500
 _HELD_MARKS = 200
 _HELD_POSITIONS = 4000  # newest samples whose lines can be marked in the log
 _NAN = math.nan
+MANY = 256  # decode lines from which a block is worth being taken in as a whole
 
 
 class History:
     """What happened to one server, in the order of its lines."""
 
-    def __init__(self, server: str) -> None:
+    def __init__(self, server: str, *, is_watched: bool = True) -> None:
+        self.is_watched = is_watched  # False: nobody will ask for charts or for marks in the log
         self.server = server  # its key, in event lines
         self.lives = Lives(self._restarted, self._withdraw_restart)
         self.trace = Trace()
@@ -85,6 +87,7 @@ class History:
         timed = len(block.steps)
         steps = iter(range(timed))
         known = max(len(self.lives.all) - 1, 0)
+        next_try = 0  # the sample from which on the next ones may be taken in together
         while i < samples or j < prefills or k < rare:
             at_decode = decode.offset[i] if i < samples else end
             at_prefill = prefill.offset[j] if j < prefills else end
@@ -93,6 +96,14 @@ class History:
                     steps = self._steps(block, steps, events[k].offset)
                 self._event(events[k], block)
                 k += 1
+            elif samples - i >= MANY and i >= next_try:
+                from specmon.monitor.bulk import absorb_stretch  # numpy, for long blocks only
+
+                taken = absorb_stretch(self, block, i, j, events[k].offset if k < rare else end)
+                if taken is None:
+                    next_try = i + 2 * MANY
+                else:
+                    i, j = taken
             elif at_prefill <= at_decode:
                 self._prefill(prefill, j, block)
                 j += 1
@@ -111,6 +122,13 @@ class History:
         """Of the line at `position`: whether it is a (recent) sample, and what left it out."""
         found = self._recent.get(position)
         return (False, None) if found is None else (True, excluded_word(*found))
+
+    def remember(self, samples: Iterable[tuple[int, int]], life: Life) -> None:
+        """Note where samples stand in the log: pairs of position and index in the life's statistics."""
+        for position, index in samples:
+            self._recent[position] = (life, index)
+        if len(self._recent) > 2 * _HELD_POSITIONS:
+            self._recent = dict(islice(self._recent.items(), len(self._recent) - _HELD_POSITIONS, None))
 
     def gap(self, at: float, size_bytes: int | None, reason: str) -> None:
         """Bytes of the log are missing here."""
@@ -176,14 +194,14 @@ class History:
         life.stats_line(at, tag)
         life.sampled(at, running)
         self._note_time(at)
+        if not self.is_watched:
+            return
         # A request's own speed is a share of the server's, which the chart shows.
         share = running if block.habits.covers is Covers.REQUEST else 1
         total = statistics.newest_tok_s(block.ranks[columns.rank[i]])
         if total is not None:
             self.trace.add(PlottedSample(life, index, at, total * share, tok_s * share, running, accept))
-        self._recent[columns.offset[i]] = (life, index)
-        if len(self._recent) > 2 * _HELD_POSITIONS:
-            self._recent = dict(islice(self._recent.items(), _HELD_POSITIONS, None))
+        self.remember(((columns.offset[i], index),), life)
 
     def _prefill(self, columns: PrefillColumns, j: int, block: Block) -> None:
         at = columns.at[j]

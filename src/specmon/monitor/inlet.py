@@ -43,7 +43,7 @@ class Inlet:
         another: Callable[[str], ServerMonitor],
         *,
         reader: LogReader,
-        log: LogBuffer,
+        log: LogBuffer | None,
     ) -> None:
         self.servers: list[ServerMonitor] = [first]
         self._another = another  # announces a server of this source by the number that tells it apart
@@ -119,7 +119,8 @@ class Inlet:
             for stream in self._streams.values():
                 for waiting in stream.waiting:
                     self.servers[0].absorb(waiting.block, None, None)
-        self._keep_lines(portions)
+        if self._log is not None:
+            self._keep_lines(portions, self._log)
 
     # -- streams and servers -------------------------------------------------------------------------
 
@@ -159,9 +160,8 @@ class Inlet:
 
     # -- lines for the log pane ----------------------------------------------------------------------
 
-    def _keep_lines(self, portions: list[Portion]) -> None:
+    def _keep_lines(self, portions: list[Portion], log: LogBuffer) -> None:
         """Hand the newest lines on, each with the time that its server's log last told."""
-        log = self._log
         kept: list[tuple[int, ServerMonitor, float | None, bytes]] = []
         count = 0
         for portion in portions:

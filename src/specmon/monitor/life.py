@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from specmon.analysis.drafttimes import DraftTimes
 from specmon.analysis.figures import PhaseFigures, RunFigures
@@ -13,7 +14,9 @@ from specmon.analysis.steps import StepTimes
 from specmon.events import Crashed, DraftsTimed, Habits, LogEvent, PhasesTimed
 from specmon.monitor.launch import DEFAULT_LOG_INTERVAL, Launch
 from specmon.monitor.snapshot import Role, RunState
-from specmon.references.fingerprint import Fingerprint
+
+if TYPE_CHECKING:
+    from specmon.references.fingerprint import Fingerprint
 
 INACTIVE_BELOW = 1.02  # accept length up to which nothing is gained
 _ENOUGH_DRAFTS = 200
@@ -286,6 +289,8 @@ class Life:
     @property
     def conditions(self) -> Fingerprint:
         """The fingerprint that was attached, else what the log alone proves."""
+        from specmon.references.fingerprint import Fingerprint  # pydantic, for those who compare
+
         flags = dict(self.launch.flags) if self.launch is not None else None
         if self.fingerprint is None:
             return Fingerprint.of_process(flags, None)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from specmon.events import FIRST_DATED_S, Clock, ProcessStarted
 from specmon.monitor.life import Life
-from specmon.references.fingerprint import Fingerprint
+
+if TYPE_CHECKING:
+    from specmon.references.fingerprint import Fingerprint
 
 CLOCK_BACKWARDS_S = 60.0  # a step back of the statistics lines that means another life
 _YEARLESS_STEP_S = 30 * 86400.0  # stamps without a year step back by months at New Year, and mean nothing

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import deque
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from specmon.analysis.spread import median_of
 from specmon.events import FIRST_DATED_S, Block
-from specmon.monitor.history import History
+from specmon.monitor.history import MANY, History
 from specmon.monitor.life import Life
 from specmon.monitor.snapshot import Link, LinkState, Role, Severity
-from specmon.references.fingerprint import Fingerprint
 from specmon.sources.events import Chunk, Connected, Gap, Refused, Rotated, SourceEvent, Waiting
+
+if TYPE_CHECKING:
+    from specmon.references.fingerprint import Fingerprint
 
 _HELD_UNPARSED = 1000
 
@@ -25,13 +29,14 @@ class ServerMonitor:
         source: str,
         *,
         declared: Role | None = None,
+        is_watched: bool = True,
     ) -> None:
         self.key = key
         self.source = source
         self.declared = declared  # what the user says it is
         self.stream: str | None = None  # a carrier's label, when its source carries several servers
         self.is_split = False  # its source carries several servers
-        self.history = History(key)
+        self.history = History(key, is_watched=is_watched)
         self.link = Link()
         self.version = 0  # grows with every change
         self.lines = 0
@@ -111,7 +116,7 @@ class ServerMonitor:
         if block.utc_offset_s is not None:
             self.utc_offset_s = block.utc_offset_s
         self.is_undated = self.is_undated or (
-            any(at < FIRST_DATED_S for at in block.decode.at)
+            _is_any_below(block.decode.at, FIRST_DATED_S)
             or any(event.at is not None and event.at < FIRST_DATED_S for event in block.events)
         )
         answered = block.answers.last_at
@@ -170,3 +175,12 @@ class ServerMonitor:
         """Of the line at `position`: whether it is a sample, an unreadable one, and what left it out."""
         is_sample, excluded = self.history.mark_of(position)
         return is_sample, position in self._unparsed_at, excluded
+
+
+def _is_any_below(times: array[float], limit: float) -> bool:
+    """Whether some time lies before `limit`; NaN is no time."""
+    if len(times) < MANY:
+        return any(at < limit for at in times)
+    from specmon.monitor.bulk import is_any_below  # numpy, for long blocks only
+
+    return is_any_below(times, limit)

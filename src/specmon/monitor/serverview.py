@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from specmon.analysis.figures import LevelFigures as Level
 from specmon.analysis.figures import PhaseFigures, RunFigures
@@ -12,7 +13,9 @@ from specmon.monitor.life import Life
 from specmon.monitor.notices import notices_of
 from specmon.monitor.server import ServerMonitor
 from specmon.monitor.snapshot import LaunchView, LevelFigures, LinkState, RunState, ServerView
-from specmon.references.model import Reference
+
+if TYPE_CHECKING:
+    from specmon.references.model import Reference
 
 STALE_AFTER_S = 5.0
 _STALE_GAPS = 3  # usual gaps

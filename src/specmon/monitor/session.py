@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from specmon.formats.reader import LogReader
 from specmon.monitor.inlet import Inlet
 from specmon.monitor.loglines import LogBuffer
 from specmon.monitor.names import name_servers
 from specmon.monitor.notices import Notice
-from specmon.monitor.picture import Pictures
 from specmon.monitor.server import ServerMonitor
 from specmon.monitor.snapshot import Playback, Role, Severity, Snapshot, TrustView
-from specmon.monitor.trust import TrustWatch, nothing_seen
 from specmon.monitor.verdict import Judged, judge
-from specmon.references.fingerprint import Fingerprint
-from specmon.references.model import Reference
 from specmon.sources.events import SourceEvent
+
+if TYPE_CHECKING:
+    from specmon.monitor.picture import Pictures
+    from specmon.monitor.trust import TrustWatch
+    from specmon.references.fingerprint import Fingerprint
+    from specmon.references.model import Reference
 
 
 @dataclass(slots=True)
@@ -39,6 +43,7 @@ class Session:
         mode: str = "live",
         reader: Callable[[], LogReader] = LogReader,
         run: int | None = None,
+        is_watched: bool = True,
     ) -> None:
         self.reference = reference
         self.running = running  # the level that the user asks for
@@ -47,10 +52,10 @@ class Session:
         self.run = run  # the life of each server that figures are asked of; None: the newest
         self.is_finished = False
         self.log = LogBuffer()
+        self._is_watched = is_watched  # False: nobody will ask for a picture, only for a report at the end
         self._reader = reader
         self._entries: dict[str, _Entry] = {}
         self._inlets: dict[str, Inlet] = {}  # by the key of the source, which is that of its first server
-        self._pictures = Pictures(self)
 
     # -- in --------------------------------------------------------------------------------------
 
@@ -61,13 +66,17 @@ class Session:
         def another(number: str) -> ServerMonitor:
             return self._enter(f"{key}/{number}", source, role, label)
 
-        self._inlets[key] = Inlet(server, another, reader=self._reader(), log=self.log)
+        self._inlets[key] = Inlet(server, another, reader=self._reader(), log=self.log if self._is_watched else None)
         return server
 
     def _enter(self, key: str, source: str, role: Role | None, label: str | None) -> ServerMonitor:
-        server = ServerMonitor(key, source, declared=role)
+        server = ServerMonitor(key, source, declared=role, is_watched=self._is_watched)
         server.run = self.run
-        trust = TrustWatch(self.reference) if self.reference is not None else None
+        trust = None
+        if self.reference is not None:
+            from specmon.monitor.trust import TrustWatch
+
+            trust = TrustWatch(self.reference)
         self._entries[key] = _Entry(server, label, trust)
         return server
 
@@ -78,7 +87,17 @@ class Session:
         inlet = self._inlets[key]
         inlet.feed(event)
         for server in inlet.servers:
+            self._follow(server)
+
+    def _follow(self, server: ServerMonitor) -> None:
+        if self.reference is not None:
             self._pictures.follow(server)
+
+    @cached_property
+    def _pictures(self) -> Pictures:
+        from specmon.monitor.picture import Pictures  # a report needs none
+
+        return Pictures(self)
 
     def attach_fingerprint(self, key: str, fingerprint: Fingerprint) -> None:
         """Conditions of a server that were read from outside its log."""
@@ -103,7 +122,7 @@ class Session:
             if key in (None, source):
                 inlet.finish()
                 for server in inlet.servers:
-                    self._pictures.follow(server)
+                    self._follow(server)
         self.is_finished = key is None or self.is_finished
 
     # -- out -------------------------------------------------------------------------------------
@@ -156,6 +175,8 @@ class Session:
             return TrustView()
         watch = self.trust_of(baseline) if baseline is not None else None
         if watch is None or baseline is None or baseline.life is None:
+            from specmon.monitor.trust import nothing_seen
+
             return nothing_seen(self.reference)
         figures = baseline.life.figures(is_exact=is_exact)
         running = watch.running

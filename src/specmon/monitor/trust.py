@@ -145,7 +145,7 @@ class TrustWatch:
             position = len(columns)
             while position and columns.index[position - 1] > watched.consumed:
                 position -= 1
-                fresh.append((columns.index[position], columns.at[position], columns.cycle_ms[position]))
+                fresh.append((columns.index[position], columns.at[position], columns.cycle_ms(position)))
         for index, at, cycle_ms in sorted(fresh):
             watched.watch.add(at, cycle_ms)
             watched.consumed = index

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from specmon.analysis.comparability import fatal_differences, graph_mismatch, is_same_load, qualifications
 from specmon.analysis.comparison import (
@@ -16,7 +17,9 @@ from specmon.analysis.comparison import (
 )
 from specmon.analysis.figures import LevelFigures, RunFigures
 from specmon.monitor.life import Life
-from specmon.references.model import Reference
+
+if TYPE_CHECKING:
+    from specmon.references.model import Reference
 
 
 @dataclass(frozen=True, slots=True)

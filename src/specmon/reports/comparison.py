@@ -7,7 +7,6 @@ from specmon.monitor.server import ServerMonitor
 from specmon.monitor.session import Session
 from specmon.monitor.snapshot import Trust, TrustView
 from specmon.monitor.verdict import Judged
-from specmon.references.diff import compare
 from specmon.references.difference import Difference
 from specmon.reports.contract import (
     AgainstModel,
@@ -31,6 +30,8 @@ def comparison_of(session: Session) -> ComparisonModel | None:
         return None
     names = session.names()
     found = judged.comparison
+    from specmon.references.diff import compare  # what it needs is of no use to a single server
+
     differences = compare(baseline.life.conditions, speculative.life.conditions, is_speculation_expected=True)
     return ComparisonModel(
         running=found.running,

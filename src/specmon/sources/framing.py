@@ -69,7 +69,8 @@ class LineFramer:
             self._hold(data, offset)
             return self._cut_pending(b"")
         start = self._start if self._pending else offset
-        block = bytes(self._pending) + data[: last + 1] if self._pending else data[: last + 1]
+        # One copy of what may be megabytes.
+        block = b"".join((self._pending, memoryview(data)[: last + 1])) if self._pending else data[: last + 1]
         self._pending.clear()
         self._hold(data[last + 1 :], offset + last + 1)
         return self._cut_pending(block, start)
@@ -152,4 +153,4 @@ def _blank_long_lines(block: bytes, max_line: int) -> tuple[bytes, int]:
             blanked += end - kept
             done = end
         position = end + 1
-    return b"".join([*pieces, block[done:]]), blanked
+    return (b"".join([*pieces, block[done:]]) if pieces else block), blanked

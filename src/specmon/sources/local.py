@@ -3,66 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import bz2
-import gzip
-import lzma
 import os
-import stat
-import sys
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
-from glob import iglob
 from pathlib import Path
-from typing import BinaryIO
 
-from specmon.errors import UnreadableInput
-from specmon.sources.cursor import FoundFile, Look, MovedFile, NoFile, Tick
-from specmon.sources.events import CaughtUp, Chunk, Connected, FileIdentity, Gap, SourceEvent
+from specmon.sources.cursor import FoundFile, Look, MovedFile, Tick
+from specmon.sources.events import FileIdentity, SourceEvent
+from specmon.sources.files import found_file, is_compressed, look_at, read_whole
 from specmon.sources.follow import Pace, follow_file
-from specmon.sources.remote_commands import HEAD_BYTES
 
-_BLOCK_BYTES = 1024 * 1024
+_BLOCK_BYTES = 1 << 20
 _POLL_S = 0.02  # like the far side's tail; a look at an open file costs microseconds
 _TICK_S = 0.25
-
-
-def _open_plain(path: str) -> BinaryIO:
-    return Path(path).open("rb")
-
-
-def _open_gzip(path: str) -> BinaryIO:
-    return gzip.open(path, "rb")  # type: ignore[return-value]  # typeshed gives GzipFile, which reads the same
-
-
-def _open_bzip2(path: str) -> BinaryIO:
-    return bz2.open(path, "rb")  # type: ignore[return-value]
-
-
-def _open_xz(path: str) -> BinaryIO:
-    return lzma.open(path, "rb")  # type: ignore[return-value]
-
-
-def _open_zstandard(path: str) -> BinaryIO:
-    if sys.version_info >= (3, 14):  # imported here: most runs need no decompressor
-        from compression import zstd
-    else:
-        from backports import zstd
-    return zstd.open(path, "rb")  # type: ignore[return-value]
-
-
-_OPENERS: dict[str, Callable[[str], BinaryIO]] = {
-    ".gz": _open_gzip,
-    ".bz2": _open_bzip2,
-    ".xz": _open_xz,
-    ".zst": _open_zstandard,
-    ".zstd": _open_zstandard,
-}
-
-
-def is_compressed(path: str) -> bool:
-    """Whether a file is compressed, by its name."""
-    return Path(path).suffix.lower() in _OPENERS
 
 
 class LocalReach:
@@ -119,7 +73,7 @@ class LocalOpenFile:
             if now >= self._next_tick:
                 self._next_tick = now + self._tick_s
                 at_path = look_at(self._watch)
-                opened = _found(os.fstat(self._descriptor), b"")
+                opened = found_file(os.fstat(self._descriptor), b"")
                 return Tick(opened, at_path if isinstance(at_path, FoundFile) else None)
             if data := os.read(self._descriptor, _BLOCK_BYTES):
                 await asyncio.sleep(0)  # a long file must not keep everybody else waiting
@@ -156,9 +110,8 @@ class LocalFile:
 
     def events(self) -> AsyncGenerator[SourceEvent, None]:
         """Open the file and yield what it says; UnreadableInput when it cannot be opened and is not waited for."""
-        opener = _OPENERS.get(Path(self._path).suffix.lower())
-        if opener is not None:
-            return self._read_compressed(opener)
+        if is_compressed(self._path):
+            return self._read_compressed()
         return follow_file(
             self._reach,
             self._path,
@@ -168,89 +121,10 @@ class LocalFile:
             pace=self._pace,
         )
 
-    async def _read_compressed(self, opener: Callable[[str], BinaryIO]) -> AsyncGenerator[SourceEvent, None]:
-        found = look_at(self._path)
-        if isinstance(found, NoFile):
-            raise UnreadableInput(f"{self._path}: {found.reason}.")
-        clock, offset = self._pace.clock, 0
-        try:
-            with opener(self._path) as handle:
-                yield Connected(clock(), 0, None, found.identity)
-                fault: Exception | None = None
-                while fault is None:
-                    data, fault = await asyncio.to_thread(_unpack, handle)
-                    if data:
-                        yield Chunk(clock(), offset, data)
-                        offset += len(data)
-                    elif fault is None:
-                        break
-        except OSError as error:
-            raise UnreadableInput(f"{self._path}: cannot be opened ({error}).") from error
-        if fault is not None and not offset:
-            raise UnreadableInput(
-                f"{self._path}: cannot be unpacked ({fault}); unpack it by hand to see why."
-            ) from fault
-        if fault is not None:
-            # A copy that was cut off, or a file that is still being written: its beginning is as good as ever.
-            yield Gap(
-                clock(),
-                None,
-                f"{self._path} is cut off or damaged: {offset:,} bytes could be unpacked, then: {fault}. "
-                "Copy it again.",
-            )
-        yield CaughtUp(clock())
-
-
-def _unpack(handle: BinaryIO) -> tuple[bytes, Exception | None]:
-    """The next bytes of a compressed file, and why there will be no more; no bytes and no reason at its end.
-
-    `read` would drop what it has unpacked already when the rest is broken, so it is done in small steps.
-    """
-    pieces: list[bytes] = []
-    size = 0
-    try:
-        while size < _BLOCK_BYTES and (piece := handle.read1(_BLOCK_BYTES - size)):  # type: ignore[attr-defined]
-            pieces.append(piece)
-            size += len(piece)
-    except Exception as error:  # each decompressor has errors of its own
-        return b"".join(pieces), error
-    return b"".join(pieces), None
-
-
-def look_at(path: str) -> FoundFile | NoFile:
-    """What lies at a local path."""
-    try:
-        # Opened without waiting: a pipe at the path would hold the program until somebody writes into it.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-        try:
-            status = os.fstat(descriptor)
-            if stat.S_ISDIR(status.st_mode):
-                return NoFile("is a directory, not a log", is_final=True)
-            if not stat.S_ISREG(status.st_mode):
-                return NoFile("is not a regular file", is_final=True)
-            return _found(status, os.pread(descriptor, HEAD_BYTES, 0))
-        finally:
-            os.close(descriptor)
-    except FileNotFoundError:
-        return NoFile("no such file")
-    except PermissionError:
-        return NoFile("no permission to read it")
-    except (OSError, ValueError) as error:
-        return NoFile(f"cannot be opened ({error})")
-
-
-def expand_glob(pattern: str) -> list[str]:
-    """The files that a pattern means, oldest first; a file of exactly that name stands for itself."""
-    if Path(pattern).exists():
-        return [pattern]
-    paths = [path for path in iglob(pattern) if Path(path).is_file()]  # noqa: PTH207 (absolute patterns)
-    if not paths:
-        raise UnreadableInput(f"{pattern}: no file matches.")
-    return sorted(paths, key=lambda path: (Path(path).stat().st_mtime, path))
-
-
-def _found(status: os.stat_result, head: bytes) -> FoundFile:
-    return FoundFile(FileIdentity(status.st_dev, status.st_ino, head), status.st_size)
+    async def _read_compressed(self) -> AsyncGenerator[SourceEvent, None]:
+        events = read_whole(self._path, clock=self._pace.clock)
+        while (event := await asyncio.to_thread(next, events, None)) is not None:
+            yield event
 
 
 def _find_moved(folder: Path, known: FileIdentity) -> MovedFile | None:

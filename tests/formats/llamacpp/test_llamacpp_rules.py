@@ -6,7 +6,8 @@ import pytest
 
 from specmon.analysis.drafttimes import DraftTimes
 from specmon.analysis.rules import Cadence, Rule
-from specmon.analysis.run import Reading, RunStatistics
+from specmon.analysis.run import RunStatistics
+from specmon.analysis.sample import Reading
 from specmon.events import Covers, DraftsTimed
 
 

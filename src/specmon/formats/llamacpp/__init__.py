@@ -7,7 +7,10 @@ finds all of them in a block.
 
 from __future__ import annotations
 
-from specmon.formats.llamacpp.parser import LlamaCppParser
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from specmon.formats.llamacpp.parser import LlamaCppParser
 
 ENGINE = "llama.cpp"
 
@@ -22,7 +25,9 @@ class LlamaCppDialect:
 
     def open(self) -> LlamaCppParser:
         """A parser for a new stream."""
+        from specmon.formats.llamacpp.parser import LlamaCppParser  # its patterns take a while to compile
+
         return LlamaCppParser()
 
 
-__all__ = ["ENGINE", "LlamaCppDialect", "LlamaCppParser"]
+__all__ = ["ENGINE", "LlamaCppDialect"]

@@ -6,7 +6,10 @@
 
 from __future__ import annotations
 
-from specmon.formats.sglang.parser import SglangParser
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from specmon.formats.sglang.parser import SglangParser
 
 ENGINE = "sglang"
 
@@ -21,7 +24,9 @@ class SglangDialect:
 
     def open(self) -> SglangParser:
         """A parser for a new stream."""
+        from specmon.formats.sglang.parser import SglangParser  # its patterns take a while to compile
+
         return SglangParser()
 
 
-__all__ = ["ENGINE", "SglangDialect", "SglangParser"]
+__all__ = ["ENGINE", "SglangDialect"]

@@ -12,7 +12,7 @@ from specmon.formats.sglang.prefix import Prefix
 from specmon.formats.sglang.statistics import DecodeFigures, PrefillFigures
 
 # uvicorn behind SGLang's bracket: counted rather than read, because under load most lines are access lines.
-_UVICORN = b"] INFO:     "
+UVICORN = b"] INFO:     "
 
 
 class Findings:
@@ -104,13 +104,13 @@ class Findings:
             start=self.start,
             end=self.start + size,
             lines=self.text.count(b"\n") - 1,
-            recognised=self.recognised + len(self.decode_rows) + len(self.prefill_rows) + self.text.count(_UVICORN),
+            recognised=self.recognised + len(self.decode_rows) + len(self.prefill_rows) + self.text.count(UVICORN),
             clock=Clock.DATED if self._is_dated else Clock.NONE,
             clock_resolution_s=0.001 if self._has_milliseconds else 1.0,
             utc_offset_s=self._utc_offset_s,
             ranks=ranks,
-            decode=_joined(decode_columns(self.decode_rows), self._slow_decode),
-            prefill=_joined(prefill_columns(self.prefill_rows), self._slow_prefill),
+            decode=joined(decode_columns(self.decode_rows), self._slow_decode),
+            prefill=joined(prefill_columns(self.prefill_rows), self._slow_prefill),
             events=tuple(endings.explain(self.events)),
             answers=Answers(self.answers, self.answered_at),
             unparsed=array("q", sorted(self.unparsed)),
@@ -121,7 +121,8 @@ class Findings:
 _Columns = TypeVar("_Columns", SampleColumns, PrefillColumns)
 
 
-def _joined(quick: _Columns, slow: _Columns) -> _Columns:
+def joined(quick: _Columns, slow: _Columns) -> _Columns:
+    """Both in line order."""
     if not slow.offset:
         return quick
     if not quick.offset:

@@ -8,6 +8,7 @@ words is among them at all.
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from specmon.events import Block, Crashed, EnvironmentSet, LaunchContinued, Launched
 from specmon.formats import nccl
@@ -18,6 +19,10 @@ from specmon.formats.sglang.lifecycle import FAMILIAR, STARTS, read_event
 from specmon.formats.sglang.prefix import Prefix, PrefixReader
 from specmon.formats.sglang.statistics import DECODE, HEADER, PREFILL, read_decode, read_prefill, split_interleaved
 from specmon.formats.traceback import TracebackReader
+
+if TYPE_CHECKING:
+    from specmon.formats.sglang.skim import Skimmer
+    from specmon.formats.sglang.skimmed import Skimmed
 
 _CSI = rb"(?:\x1b\[[\d;]{0,16}m)*"
 _STYLES = rb"(?:\x1b\[[\d;]{0,16}m)*+"
@@ -80,8 +85,10 @@ class SglangParser:
         self._places: dict[bytes, Place] = {}  # of brackets: many lines share their second and rank
         self._open_launches: dict[int, LaunchRecord] = {}  # by the offset at which the record would go on
         self._traceback = TracebackReader(b"sglang")
+        self._is_dense = True  # many lines of one minute are read by pattern
         self._endings = Endings()
         self._end = 0  # offset after the last byte
+        self._skimmer: Skimmer | None = None
 
     def feed(self, block: bytes, start: int) -> Block:
         """Read a block of whole lines; a last line without a line feed is read as a pending one."""
@@ -96,6 +103,34 @@ class SglangParser:
         self._end = start + len(block)
         self._traceback.end_block(self._end)
         return found.block(tuple(self._ranks), self._endings)
+
+    def skim(self, block: bytes) -> Skimmed | None:
+        """Sort the lines of a long block into those that can be read on arrays and the others; None: `feed` it."""
+        if self._open_launches or self._traceback.is_waiting or b"\x1b" in block or b"^" in block:
+            return None
+        if self._skimmer is None:
+            from specmon.formats.sglang.skim import Skimmer  # numpy, for long blocks only
+
+            self._skimmer = Skimmer(_LINE.match, _ANSWERS.search, self._prefixes.midnight, self._rank_index)
+        skimmed = self._skimmer.skim(block)
+        # What follows a launch record or a traceback may belong to it.
+        has_more = skimmed is not None and (b"server_args=" in skimmed.rest or _TRACEBACK in skimmed.rest)
+        return None if has_more else skimmed
+
+    def feed_skimmed(self, skimmed: Skimmed, block: bytes, start: int) -> Block:
+        """Read a block whose lines have been sorted."""
+        text = b"\n" + skimmed.rest
+        found = Findings(text, 0)
+        self._is_dense = False
+        self._read_lines(text, found)
+        self._is_dense = True
+        answers = list(_ANSWERS.finditer(text))
+        if (at := skimmed.last_answer(answers[-1].start() - 1 if answers else None)) is not None:
+            line = block[at : block.find(b" INFO", at)]
+            found.note_answers(skimmed.answers + len(answers), self._prefixes.loose(line).at)
+        self._open_launches.clear()
+        self._end = start + len(block)
+        return skimmed.joined(found.block(tuple(self._ranks), self._endings), start, len(block))
 
     def finish(self) -> Block:
         """Nothing is held back: each line of SGLang is complete in itself."""
@@ -149,7 +184,7 @@ class SglangParser:
             self._places.clear()
         # A torn bracket has its stamp elsewhere, so its seconds are not where they usually are.
         is_usual = bracket[16:17] == b":" and bracket[17:19].isdigit()
-        if is_usual and not prefix.has_milliseconds and prefix.at == prefix.at:
+        if self._is_dense and is_usual and not prefix.has_milliseconds and prefix.at == prefix.at:
             # Lines of the same minute and rank will follow, so all of its seconds are known at once.
             head, tail, start = bracket[:17], bracket[19:], prefix.at - int(bracket[17:19])
             for second in range(60):

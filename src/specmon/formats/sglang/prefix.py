@@ -70,6 +70,10 @@ class PrefixReader:
             has_milliseconds = False
         return Prefix(at, rank, self.process(before) if before else -1, has_milliseconds)
 
+    def midnight(self, day: bytes) -> float:
+        """Seconds since 1970 at the beginning of a day; NaN when there is no such day."""
+        return self._stamps.midnight(day)
+
     def process(self, before: bytes) -> int:
         """The process that a carrier's or a logger's prefix names, else -1."""
         process = self._processes.get(before)

@@ -6,7 +6,10 @@ The log knows neither tokens per second nor an accept length: a row gives the ba
 
 from __future__ import annotations
 
-from specmon.formats.trtllm.parser import TrtLlmParser
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from specmon.formats.trtllm.parser import TrtLlmParser
 
 ENGINE = "tensorrt-llm"
 
@@ -21,7 +24,9 @@ class TrtLlmDialect:
 
     def open(self) -> TrtLlmParser:
         """A parser for a new stream."""
+        from specmon.formats.trtllm.parser import TrtLlmParser  # its patterns take a while to compile
+
         return TrtLlmParser()
 
 
-__all__ = ["ENGINE", "TrtLlmDialect", "TrtLlmParser"]
+__all__ = ["ENGINE", "TrtLlmDialect"]

@@ -7,7 +7,10 @@ two statistics lines of one tick together, and `parser` finds all of them in a b
 
 from __future__ import annotations
 
-from specmon.formats.vllm.parser import VllmParser
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from specmon.formats.vllm.parser import VllmParser
 
 ENGINE = "vllm"
 
@@ -22,7 +25,9 @@ class VllmDialect:
 
     def open(self) -> VllmParser:
         """A parser for a new stream."""
+        from specmon.formats.vllm.parser import VllmParser  # its patterns take a while to compile
+
         return VllmParser()
 
 
-__all__ = ["ENGINE", "VllmDialect", "VllmParser"]
+__all__ = ["ENGINE", "VllmDialect"]

@@ -1,0 +1,167 @@
+"""The samples of one rank at one B that count: what the figures of a level are made of."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from specmon.analysis.columns import Column
+from specmon.analysis.sample import Sample
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+
+@dataclass(slots=True)
+class CleanPart:
+    """Samples that are taken in together, as columns."""
+
+    index: npt.NDArray[np.uint32]
+    at: npt.NDArray[np.float64]
+    tok_s: npt.NDArray[np.float64]
+    accept_len: npt.NDArray[np.float64]
+    cycle_ms: npt.NDArray[np.float64]
+    cycles: npt.NDArray[np.float64]
+    context_tokens: npt.NDArray[np.float32]
+    queue: npt.NDArray[np.float64]
+    graph: npt.NDArray[np.int8]
+    prompt_tok_s: npt.NDArray[np.float64]
+
+
+class CleanColumns:
+    """The samples that count, one entry each, in line order."""
+
+    __slots__ = (
+        "_by_position",
+        "_cycle_ms",
+        "_running",
+        "accept_len",
+        "at",
+        "context_tokens",
+        "cycles",
+        "graph",
+        "index",
+        "prompt_tok_s",
+        "queue",
+        "tok_s",
+    )
+
+    def __init__(self, running: int) -> None:
+        self._running = running
+        self.index = array("I")
+        self.at = Column()
+        self.tok_s = Column()
+        self.accept_len = Column()
+        self.cycles = Column()
+        self.context_tokens = array("f")
+        self.queue = Column()
+        self.graph = array("b")
+        self.prompt_tok_s = Column()
+        self._cycle_ms: array[float] | None = None  # None: as the identity gives it
+        self._by_position: list[tuple[float, ...]] | None = None
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def append(self, sample: Sample) -> None:
+        """Take a sample in as the newest."""
+        if self._cycle_ms is None:
+            derived = self._derived(sample.accept_len, sample.server_tok_s)
+            if sample.cycle_ms != derived and not (sample.cycle_ms != sample.cycle_ms and derived != derived):
+                self._cycle_ms = array("d", self.every_cycle_ms())
+        if self._cycle_ms is not None:
+            self._cycle_ms.append(sample.cycle_ms)
+        if self._by_position is not None or sample.by_position:
+            if self._by_position is None:
+                self._by_position = [()] * len(self)
+            self._by_position.append(sample.by_position)
+        self.index.append(sample.index)
+        self.at.append(sample.at)
+        self.tok_s.append(sample.server_tok_s)
+        self.accept_len.append(sample.accept_len)
+        self.cycles.append(sample.cycles)
+        self.context_tokens.append(sample.context_tokens)
+        self.queue.append(sample.queue)
+        self.graph.append(sample.graph)
+        self.prompt_tok_s.append(sample.prompt_tok_s)
+
+    def drop(self, position: int) -> None:
+        """Take the sample at `position` out again."""
+        for column in (self.at, self.tok_s, self.accept_len, self.cycles, self.queue, self.prompt_tok_s):
+            del column[position]
+        del self.index[position]
+        del self.context_tokens[position]
+        del self.graph[position]
+        if self._cycle_ms is not None:
+            del self._cycle_ms[position]
+        if self._by_position is not None:
+            del self._by_position[position]
+
+    @property
+    def by_position(self) -> list[tuple[float, ...]]:
+        """Shares by draft position; empty when no sample has any."""
+        return self._by_position or []
+
+    @property
+    def has_own_cycles(self) -> bool:
+        """Some cycle is not the one that follows from the throughput."""
+        return self._cycle_ms is not None
+
+    def cycle_ms(self, position: int) -> float:
+        """C of one sample."""
+        if self._cycle_ms is not None:
+            return self._cycle_ms[position]
+        return self._derived(self.accept_len[position], self.tok_s[position])
+
+    def extend(self, part: CleanPart) -> None:
+        """Take many samples in, whose cycles are those of the identity."""
+        if self._cycle_ms is not None:
+            self._cycle_ms.frombytes(part.cycle_ms.data.cast("B"))
+        if self._by_position is not None:
+            self._by_position.extend([()] * len(part.at))
+        self.index.frombytes(part.index.data.cast("B"))
+        self.at.extend(part.at)
+        self.tok_s.extend(part.tok_s)
+        self.accept_len.extend(part.accept_len)
+        self.cycles.extend(part.cycles)
+        self.context_tokens.frombytes(part.context_tokens.data.cast("B"))
+        self.queue.extend(part.queue)
+        self.graph.frombytes(part.graph.data.cast("B"))
+        self.prompt_tok_s.extend(part.prompt_tok_s)
+
+    def cycles_ms(self, part: slice) -> npt.NDArray[np.float64]:
+        """C of a part of the samples, as an array of its own."""
+        import numpy as np
+
+        if self._cycle_ms is not None:
+            return np.array(np.frombuffer(self._cycle_ms, np.float64)[part])
+        tok_s = self.tok_s.numbers(part)
+        if self._running <= 0:
+            return np.full(len(tok_s), math.nan)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(tok_s > 0, 1000 * self.accept_len.numbers(part) * self._running / tok_s, math.nan)
+
+    def contexts(self, part: slice) -> npt.NDArray[np.float64]:
+        """Context tokens of a part of the samples, as an array of its own."""
+        import numpy as np
+
+        return np.frombuffer(self.context_tokens, np.float32)[part].astype(np.float64)
+
+    @property
+    def graphs(self) -> set[int]:
+        """Which graph states there are."""
+        return {signed - 256 if signed > 127 else signed for signed in set(self.graph.tobytes())}
+
+    def every_cycle_ms(self) -> Sequence[float]:
+        """C of all samples."""
+        if self._cycle_ms is not None:
+            return self._cycle_ms
+        return [self._derived(accept, tok_s) for accept, tok_s in zip(self.accept_len, self.tok_s, strict=True)]
+
+    def _derived(self, accept_len: float, tok_s: float) -> float:
+        running = self._running
+        return 1000 * accept_len * running / tok_s if tok_s > 0 and running > 0 else math.nan

@@ -1,0 +1,153 @@
+"""Columns of figures that grow without bound, in as few bytes as they can be held exactly.
+
+A log prints its figures with two decimals, and many of its columns hold one value all the time (an empty queue, the
+accept length of a baseline). So a column is one value with a count as long as it can be, then whole hundredths of
+four bytes, and takes eight bytes a figure from the first one on that fits into neither.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+_MISSING = -(2**31)  # the code of NaN
+_LARGEST = 2**31 - 1
+_FAR = 1e6  # from here on hundredths are counted from the first figure and not from zero: times
+
+
+class Column:
+    """Floats, or NaN, in the order in which they came."""
+
+    __slots__ = ("_codes", "_count", "_only", "_origin", "_wide")
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._only = math.nan
+        self._origin = 0.0
+        self._codes: array[int] | None = None
+        self._wide: array[float] | None = None
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, position: int) -> float:
+        if self._wide is not None:
+            return self._wide[position]
+        if self._codes is not None:
+            code = self._codes[position]
+            return math.nan if code == _MISSING else self._origin + code / 100
+        if not -self._count <= position < self._count:
+            raise IndexError(position)
+        return self._only
+
+    def __delitem__(self, position: int) -> None:
+        if self._wide is not None:
+            del self._wide[position]
+        elif self._codes is not None:
+            del self._codes[position]
+        self._count -= 1
+
+    def __iter__(self) -> Iterator[float]:
+        return map(self.__getitem__, range(self._count))
+
+    def append(self, value: float) -> None:
+        """Take one figure in."""
+        if self._wide is not None:
+            self._wide.append(value)
+        elif self._codes is None and (not self._count or _is_same(value, self._only)):
+            self._only = value
+        else:
+            if self._codes is None:
+                self._spread()
+            code = self._code(value)
+            if self._codes is not None and code is not None:
+                self._codes.append(code)
+            else:
+                self._widen().append(value)
+        self._count += 1
+
+    def extend(self, values: npt.NDArray[np.float64]) -> None:
+        """Take many figures in."""
+        import numpy as np
+
+        if not len(values):
+            return
+        if self._wide is None and self._codes is None:
+            only = values[0] if not self._count else self._only
+            if np.all(values == only) or (_is_nan(only) and np.all(values != values)):
+                self._only = float(only)
+                self._count += len(values)
+                return
+            self._only = float(only)
+            self._spread()
+        if self._codes is not None:
+            with np.errstate(invalid="ignore"):
+                codes = np.rint((values - self._origin) * 100)
+                is_told = values == values
+                fits = (self._origin + codes / 100 == values) & (np.abs(codes) < _LARGEST)
+            if np.all(fits | ~is_told):
+                self._codes.frombytes(np.where(is_told, codes, _MISSING).astype(np.int32).data.cast("B"))
+                self._count += len(values)
+                return
+            self._widen()
+        assert self._wide is not None
+        self._wide.frombytes(values.data.cast("B"))
+        self._count += len(values)
+
+    def numbers(self, part: slice = slice(None)) -> npt.NDArray[np.float64]:
+        """A part of the figures, as an array of its own."""
+        import numpy as np
+
+        if self._wide is not None:
+            return np.array(np.frombuffer(self._wide, np.float64)[part])
+        if self._codes is None:
+            return np.full(len(range(self._count)[part]), self._only)
+        codes = np.frombuffer(self._codes, np.int32)[part].astype(np.float64)
+        is_missing = codes == _MISSING
+        codes /= 100
+        codes += self._origin
+        codes[is_missing] = math.nan
+        return codes
+
+    @property
+    def only(self) -> float | None:
+        """The one value of all entries, None when there are several."""
+        return None if self._codes is not None or self._wide is not None else self._only
+
+    def _code(self, value: float) -> int | None:
+        if _is_nan(value):
+            return _MISSING
+        if math.isinf(value):
+            return None
+        code = round((value - self._origin) * 100)
+        return code if abs(code) < _LARGEST and self._origin + code / 100 == value else None
+
+    def _spread(self) -> None:
+        """Give each entry a place of its own: the next value is another one."""
+        self._origin = math.floor(self._only) if _FAR < abs(self._only) < math.inf else 0.0
+        code = self._code(self._only) if self._count else 0
+        if code is None:
+            self._wide = array("d", [self._only]) * self._count
+        else:
+            self._codes = array("i", [code]) * self._count
+
+    def _widen(self) -> array[float]:
+        """Some figure is no whole number of hundredths."""
+        if self._wide is None:
+            self._wide = array("d", self)
+        self._codes = None
+        return self._wide
+
+
+def _is_same(one: float, other: float) -> bool:
+    return one == other or (one != one and other != other)
+
+
+def _is_nan(value: float) -> bool:
+    return value != value

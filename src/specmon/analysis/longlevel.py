@@ -1,0 +1,167 @@
+"""The sums and order statistics of a level with very many clean samples, on arrays instead of lists.
+
+Columns are unpacked piece by piece, as a whole one takes as much memory as all that is kept of a level. Sums are
+pairwise within a piece, where short levels add exactly; the two agree to about the fifteenth digit.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from typing import overload
+
+import numpy as np
+import numpy.typing as npt
+
+from specmon.analysis.clean import CleanColumns
+
+Floats = npt.NDArray[np.float64]
+Unpack = Callable[[slice], Floats]
+
+_PIECE = 1 << 15
+
+
+def pieces(count: int) -> Iterator[slice]:
+    """Parts of a column that together are all of it."""
+    return (slice(start, start + _PIECE) for start in range(0, count, _PIECE))
+
+
+class Ordered(Sequence[float]):
+    """Figures as if they were in order. Few of them are asked for, so only those are put into their places."""
+
+    def __init__(self, values: Floats) -> None:
+        self._values = values
+        self._placed = [-1, len(values)]  # ranks whose figures are where they belong
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    @overload
+    def __getitem__(self, rank: int) -> float: ...
+
+    @overload
+    def __getitem__(self, rank: slice) -> Sequence[float]: ...
+
+    def __getitem__(self, rank: int | slice) -> float | Sequence[float]:
+        if isinstance(rank, slice):
+            return [self[each] for each in range(len(self))[rank]]
+        position = bisect_left(self._placed, rank)
+        if self._placed[position] != rank:
+            begin, end = self._placed[position - 1] + 1, self._placed[position]
+            self._values[begin:end].partition(rank - begin)
+            self._placed.insert(position, rank)
+        return float(self._values[rank])
+
+    def turn_into_deviations(self, middle: float) -> None:
+        """Put |x - middle| in the place of each x."""
+        self._values -= middle
+        np.abs(self._values, out=self._values)
+        self._placed = [-1, len(self._values)]
+
+
+def ordered_numbers(columns: Sequence[tuple[int, Unpack]]) -> Ordered:
+    """All figures that are no NaN, in order. A column is its length and what unpacks a part of it."""
+    whole = np.empty(sum(count for count, _ in columns))
+    end = 0
+    for count, unpack in columns:
+        for part in pieces(count):
+            values = unpack(part)
+            values = values[values == values]
+            whole[end : end + len(values)] = values
+            end += len(values)
+    return Ordered(whole[:end])
+
+
+def mean_of(clean: CleanColumns) -> float:
+    """The mean throughput."""
+    return math.fsum(float(clean.tok_s.numbers(part).sum()) for part in pieces(len(clean))) / len(clean)
+
+
+def summed_tok_s(columns: Sequence[CleanColumns], part: slice) -> Floats:
+    """The throughput of several ranks together, sample by sample."""
+    total = columns[0].tok_s.numbers(part)
+    for other in columns[1:]:
+        total += other.tok_s.numbers(part)
+    return total
+
+
+def instants_agree(columns: Sequence[CleanColumns]) -> bool:
+    """Whether the samples of several ranks are of the same moments."""
+    first, *others = columns
+    return all(
+        len(other) == len(first)
+        and all(np.array_equal(first.at.numbers(part), other.at.numbers(part)) for part in pieces(len(first)))
+        for other in others
+    )
+
+
+def weighted(clean: CleanColumns, *, is_timed: bool = False) -> tuple[float, float]:
+    """The sum of A x cycles and that of cycles, over the samples that have an A (`is_timed`: and a C)."""
+    sums: list[float] = []
+    totals: list[float] = []
+    for part in pieces(len(clean)):
+        accept, cycles = clean.accept_len.numbers(part), clean.cycles.numbers(part)
+        known = (accept == accept) & (cycles > 0)
+        if is_timed and clean.has_own_cycles:
+            known &= _is_told(clean.cycles_ms(part))
+        elif is_timed:
+            known &= clean.tok_s.numbers(part) > 0
+        sums.append(float((accept[known] * cycles[known]).sum()))
+        totals.append(float(cycles[known].sum()))
+    return math.fsum(sums), math.fsum(totals)
+
+
+def _is_told(values: Floats) -> npt.NDArray[np.bool_]:
+    told: npt.NDArray[np.bool_] = values == values
+    return told
+
+
+def prompt_sums(clean: CleanColumns) -> tuple[float, float]:
+    """Prompt and generated tokens/s over the samples that tell both."""
+    if (only := clean.prompt_tok_s.only) is not None and math.isnan(only):
+        return 0.0, 0.0
+    prompts: list[float] = []
+    generated: list[float] = []
+    for part in pieces(len(clean)):
+        prompt = clean.prompt_tok_s.numbers(part)
+        told = prompt == prompt
+        prompts.append(float(prompt[told].sum()))
+        generated.append(float(clean.tok_s.numbers(part)[told].sum()))
+    return math.fsum(prompts), math.fsum(generated)
+
+
+def usable_cycles(clean: CleanColumns, part: slice) -> Floats:
+    """C of the samples of a part that have A, C and cycles."""
+    cycle_ms = clean.cycles_ms(part)
+    return cycle_ms[_is_usable(clean, part, cycle_ms)]
+
+
+def usable_logarithms(clean: CleanColumns, part: slice) -> Floats:
+    """ln A of the same samples."""
+    return np.log(clean.accept_len.numbers(part)[_is_usable(clean, part, clean.cycles_ms(part))])
+
+
+def _is_usable(clean: CleanColumns, part: slice, cycle_ms: Floats) -> npt.NDArray[np.bool_]:
+    usable = _is_told(cycle_ms) & (clean.cycles.numbers(part) > 0)
+    return usable & _is_told(clean.accept_len.numbers(part)) if clean.has_own_cycles else usable
+
+
+def moments(count: int, unpack: Unpack) -> tuple[float, float]:
+    """The sum of squares around the mean, and that of neighbours' products."""
+    told, total = 0, []
+    for part in pieces(count):
+        values = unpack(part)
+        told += len(values)
+        total.append(float(values.sum()))
+    mean = math.fsum(total) / told
+    squares: list[float] = []
+    products: list[float] = []
+    last = np.zeros(1)  # has no neighbour before it
+    for part in pieces(count):
+        around = unpack(part) - mean
+        squares.append(float((around * around).sum()))
+        around = np.concatenate((last, around))
+        products.append(float((around[:-1] * around[1:]).sum()))
+        last = around[-1:]
+    return math.fsum(squares), math.fsum(products)
