@@ -32,6 +32,8 @@ def _run(args: list[str] | None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that has no × gets a ?, never a traceback
+    # numpy holds columns here; the threads of its linear algebra would cost more than many a log to read.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         result = cli.main(args=args, prog_name="specmon", standalone_mode=False)
         sys.stdout.flush()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import random
 import statistics
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,6 +24,40 @@ def test_running_median_is_the_median_at_every_step(values: list[float]) -> None
         running.add(value)
         assert running.value == pytest.approx(statistics.median(values[:count]))
     assert len(running) == len(values)
+
+
+@given(st.lists(st.one_of(st.floats(0.1, 100), st.lists(st.floats(0.1, 100), max_size=30)), min_size=1, max_size=40))
+def test_running_median_of_batches_and_single_figures(parts: list[float | list[float]]) -> None:
+    running = RunningMedian()
+    seen: list[float] = []
+    for part in parts:
+        more = [part] if isinstance(part, float) else part
+        bounds = running.bounds(len(more))
+        if isinstance(part, float):
+            running.add(part)
+        else:
+            running.extend(np.array(part))
+        seen += more
+        if seen:
+            assert running.value == statistics.median(seen)
+        if bounds is not None:
+            assert bounds[0] <= statistics.median(seen) <= bounds[1]
+    assert len(running) == len(seen)
+
+
+def test_running_median_of_very_many_keeps_the_middle_and_finds_the_rest_again() -> None:
+    seen: list[float] = []
+    running = RunningMedian(everything=lambda: np.array(seen))
+    chance = random.Random(1)
+    for speed in (10.0, 10.0, 30.0, 2.0):  # the median leaves what is kept, upwards and downwards
+        for _ in range(30):
+            more = [chance.gauss(speed, 1) for _ in range(2000)]
+            seen += more
+            running.extend(np.array(more))
+            seen.append(chance.gauss(speed, 1))
+            running.add(seen[-1])
+            assert len(running) == len(seen)
+        assert running.value == statistics.median(seen)
 
 
 @given(_NUMBERS)

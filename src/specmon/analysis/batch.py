@@ -109,7 +109,7 @@ def _add_to_rank(
         judged = None
         if len(which) >= _FEWEST_A_LEVEL and running > 0:
             own = batch if len(which) == len(positions) else batch.take(which)
-            judged = _Level(level, own, windows, which, cadence).judge(positions[which] + first_index, make)
+            judged = _Level(level, own, windows, which, cadence).judge(positions[which], first_index, make)
         if judged is not None:
             rules[which] = judged
             rank.samples += len(which)
@@ -169,7 +169,7 @@ class _Level:
         with np.errstate(divide="ignore", invalid="ignore"):
             self._cycle_ms = np.where(batch.tok_s > 0, 1000 * batch.accept_len * running / batch.tok_s, math.nan)
 
-    def judge(self, index: Integers, make: MakeSample) -> npt.NDArray[np.uint8] | None:
+    def judge(self, positions: Integers, first_index: int, make: MakeSample) -> npt.NDArray[np.uint8] | None:
         """A rule for each sample, or None, and nothing taken in, where they must be looked at one by one."""
         level, windows, which = self._level, self._windows, self._which
         if len(level.clean) < OUTLIER_NEEDS or (bounds := level.median.bounds(len(which))) is None:
@@ -202,9 +202,9 @@ class _Level:
             level.outliers += int(np.count_nonzero(is_outlier))
         self._count()
         self._deliver(~is_idle)
-        self._take(admitted[~is_outlier], index)
+        self._take(admitted[~is_outlier], positions + first_index)
         if last_outliers:
-            level.streak += [make(int(index[position])) for position in admitted[-last_outliers:]]
+            level.streak += [make(int(positions[each])) for each in admitted[-last_outliers:]]
         return rules
 
     def _idle(self, bounds: tuple[float, float]) -> Flags | None:
