@@ -87,7 +87,7 @@ class Column:
             self._only = float(only)
             self._spread()
         if self._codes is not None:
-            with np.errstate(invalid="ignore"):
+            with np.errstate(invalid="ignore", over="ignore"):
                 codes = np.rint((values - self._origin) * 100)
                 is_told = values == values
                 fits = (self._origin + codes / 100 == values) & (np.abs(codes) < _LARGEST)
@@ -123,10 +123,11 @@ class Column:
     def _code(self, value: float) -> int | None:
         if _is_nan(value):
             return _MISSING
-        if math.isinf(value):
+        hundredths = (value - self._origin) * 100
+        if not abs(hundredths) < _LARGEST:  # infinite too, or on the way there
             return None
-        code = round((value - self._origin) * 100)
-        return code if abs(code) < _LARGEST and self._origin + code / 100 == value else None
+        code = round(hundredths)
+        return code if self._origin + code / 100 == value else None
 
     def _spread(self) -> None:
         """Give each entry a place of its own: the next value is another one."""
