@@ -66,7 +66,8 @@ class ReplayFeed:
         self._is_finished = False
         self._session = new_session()
         self._fed = dict.fromkeys((log.key for log in logs), 0)
-        self._life: dict[str, Life | None] = {}
+        self._life: dict[str, Life | None] = {}  # whose conditions the session has
+        self._lives: dict[str, int] = {}  # lives that the session has seen, by log
         self._shown: tuple[int, int, Playback] | None = None  # what the last picture was made of
         self._generation = 0  # of the session: a seek back begins a new one
         self._version = 0
@@ -146,6 +147,7 @@ class ReplayFeed:
             self._session = self._new_session()
             self._fed = dict.fromkeys(self._fed, 0)
             self._life.clear()
+            self._lives.clear()
             self._generation += 1
             self._is_finished = False
             self._position = self._start
@@ -159,6 +161,7 @@ class ReplayFeed:
             for log in self._logs:
                 self._tell_life(log, moment)
                 await self._feed(log, log.timeline.arrivals.size_at(moment), moment)
+                self._tell_new_life(log, moment)
             self._position = moment
             if moment >= position:
                 break
@@ -177,6 +180,14 @@ class ReplayFeed:
                 offset += len(data)
                 self._fed[log.key] = offset
                 await asyncio.sleep(0)
+
+    def _tell_new_life(self, log: ReplayLog, moment: float) -> None:
+        """Conditions that a restart did not change are told again, now that the log has the life they belong to."""
+        lives = sum(len(server.lives) for server in self._session.servers if server.key == log.key)
+        if lives != self._lives.get(log.key, 0):
+            self._lives[log.key] = lives
+            self._life.pop(log.key, None)
+            self._tell_life(log, moment)
 
     def _tell_life(self, log: ReplayLog, moment: float) -> None:
         begun = [life for life in log.lives if life.started_at <= moment]
