@@ -16,7 +16,7 @@ from specmon.sources.cursor import FoundFile, NoFile
 from specmon.sources.events import CaughtUp, Chunk, Connected, FileIdentity, Gap, SourceEvent
 from specmon.sources.remote_commands import HEAD_BYTES
 
-BLOCK_BYTES = 3 << 19  # smaller ones cost more time, larger ones more memory
+BLOCK_BYTES = 2 << 20  # 1 MiB takes a tenth more time, 4 MiB as much more memory
 
 
 def _open_gzip(path: str) -> BinaryIO:
