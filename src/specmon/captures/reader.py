@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -33,6 +34,12 @@ class Arrivals:
         return self.at[min(bisect_right(self.offsets, offset), len(self.at) - 1)]
 
 
+def life_at(lives: Sequence[Life], moment: float) -> Life | None:
+    """Of several lives, the one that had begun last by a moment on the arrival clock."""
+    begun = [life for life in lives if life.started_at <= moment]
+    return max(begun, key=lambda life: life.started_at, default=None)
+
+
 @dataclass(frozen=True, slots=True)
 class CapturedLog:
     """One server of a capture: its log, its arrivals, its lives."""
@@ -44,8 +51,7 @@ class CapturedLog:
 
     def life_at(self, moment: float) -> Life | None:
         """The server life that had begun last by then."""
-        begun = [life for life in self.lives if life.started_at <= moment]
-        return max(begun, key=lambda life: life.started_at, default=None)
+        return life_at(self.lives, moment)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from specmon.captures.manifest import Life
+from specmon.captures.reader import life_at
 from specmon.feeds.timeline import CHUNK_BYTES, Timeline
 from specmon.monitor.session import Session
 from specmon.monitor.snapshot import Playback, Snapshot
@@ -190,8 +191,7 @@ class ReplayFeed:
             self._tell_life(log, moment)
 
     def _tell_life(self, log: ReplayLog, moment: float) -> None:
-        begun = [life for life in log.lives if life.started_at <= moment]
-        life = max(begun, key=lambda life: life.started_at, default=None)
+        life = life_at(log.lives, moment)
         if life is not None and life is not self._life.get(log.key):
             self._life[log.key] = life
             self._session.attach_fingerprint(log.key, life.fingerprint)
