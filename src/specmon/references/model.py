@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import statistics
 from datetime import datetime
 from typing import Annotated
 
@@ -27,7 +29,8 @@ class ReferenceLevel(BaseModel):
     n: Annotated[int, Field(strict=True, ge=1)] | None = None  # clean samples it rests on
     tok_s_ci95: Interval | None = None
     cycle_ms: Positive | None = None
-    sigma: Positive | None = None  # spread of ln(C) between samples
+    sigma: Positive | None = None  # long-run standard deviation of ln(C) between samples
+    spread: Positive | None = None  # standard deviation of ln(tok_s) between sessions
     context_tokens: Interval | None = None  # per request, lowest and highest
 
     @property
@@ -74,3 +77,18 @@ class Reference(BaseModel):
     def level_at(self, running: int) -> ReferenceLevel | None:
         """What the reference says of one level, None when it was not recorded."""
         return next((level for level in self.levels if level.running == running), None)
+
+    def spread_at(self, running: int) -> float | None:
+        """Standard deviation of ln(tok_s) between sessions: as recorded, else of the sessions' own figures.
+
+        None when neither is there: one session says nothing about the next.
+        """
+        level = self.level_at(running)
+        if level is None or level.spread is not None:
+            return None if level is None else level.spread
+        speeds = [seen.tok_s for session in self.sessions for seen in session.level if seen.running == running]
+        return statistics.stdev(map(math.log, speeds)) if len(speeds) > 1 else None
+
+    def tolerance_at(self, running: int) -> float:
+        """How far the cycle time may lie from the recorded one: at least three times what sessions differ by."""
+        return max(self.tolerance, 3 * (self.spread_at(running) or 0.0))
