@@ -169,6 +169,16 @@ class Progressed(LogEvent):
 
     tok_s: float = MISSING  # of this request
     tokens: int | None = None  # generated so far
+    request: tuple[int, ...] = ()  # tells requests that run together apart
+
+
+@dataclass(frozen=True, slots=True)
+class ProgressEnded(LogEvent):
+    """A request that told its progress goes on no longer, whether it came to its end or was given up."""
+
+    kind: ClassVar[str] = "progress_ended"
+
+    request: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

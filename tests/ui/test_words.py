@@ -167,6 +167,23 @@ async def test_servers_that_are_not_compared_are_listed() -> None:
     assert "gpu03" not in await _shown(story, (80, 24))
 
 
+@pytest.mark.parametrize("size", [(40, 12), (80, 24), (120, 40), (200, 60)])
+@pytest.mark.parametrize("has_figures", [True, False])
+async def test_requests_that_go_on_have_a_live_speed(size: tuple[int, int], has_figures: bool) -> None:
+    story = pictures.diverged()
+    assert story.baseline is not None
+    live = replace(story.baseline, live_tok_s=18.25, live_requests=1, no_data_reason="no decode line yet")
+    shown = await _shown(replace(story, baseline=live if has_figures else replace(live, level=None)), size)
+    assert "live 18.2" in shown
+
+
+async def test_a_server_that_is_not_compared_has_its_live_speed_too() -> None:
+    third = ServerView(
+        "x", "gpu03:8080", "gpu03:/x.log", Role.UNKNOWN, state=RunState.SERVING, live_tok_s=37.0, live_requests=2
+    )
+    assert "live 37.0 tok/s of 2 requests" in await _shown(replace(pictures.diverged(), others=(third,)), (120, 40))
+
+
 @pytest.mark.parametrize("name", sorted(pictures.PICTURES))
 async def test_every_sign_has_its_ascii_counterpart(name: str) -> None:
     app = SpecmonApp(

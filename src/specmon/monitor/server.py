@@ -68,16 +68,16 @@ class ServerMonitor:
                 self._set_link(LinkState.LIVE)
             case Connected():
                 if self.link.state is LinkState.WAITING:
-                    self.history.tell(event.at, Severity.OK, f"reconnected {event.detail}".strip())
+                    self.history.chronicle.tell(event.at, Severity.OK, f"reconnected {event.detail}".strip())
                 self._set_link(LinkState.LIVE, event.detail)
             case Waiting():
                 if self.link.state is not LinkState.WAITING:
-                    self.history.tell(event.at, Severity.WARNING, event.reason)
+                    self.history.chronicle.tell(event.at, Severity.WARNING, event.reason)
                 self.link = Link(LinkState.WAITING, event.reason, event.at + event.delay_s)
             case Rotated():
                 if event.reason == "truncated":
                     self.history.truncated()
-                self.history.tell(event.at, Severity.INFO, f"log {event.reason}: the next file follows")
+                self.history.chronicle.tell(event.at, Severity.INFO, f"log {event.reason}: the next file follows")
             case Gap():
                 self.gaps = [*self.gaps[-9:], event.reason]
                 self.history.gap(event.at, event.size_bytes, event.reason)
@@ -85,7 +85,7 @@ class ServerMonitor:
                 self._set_link(LinkState.REFUSED, event.reason)
                 if not self.lives:
                     self.unreadable = event.reason
-                self.history.tell(event.at, Severity.ALERT, event.reason)
+                self.history.chronicle.tell(event.at, Severity.ALERT, event.reason)
 
     def finish(self) -> None:
         """The source has ended; a last line without its end stays unread."""
@@ -124,7 +124,7 @@ class ServerMonitor:
             self.last_answer_at = answered
         if block.recognised and not self.lives:
             self.history.lives.begin()
-        self.history.absorb(block)
+        self.history.absorb(block, arrived_at)
         if len(block.decode):
             self.samples += len(block.decode)
             if arrived_at is not None:

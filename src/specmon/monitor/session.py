@@ -107,7 +107,7 @@ class Session:
     def tell(self, key: str, at: float, text: str) -> None:
         """Something about a server that its log does not say and a reader must know: a line of the event list."""
         server = self._entries[key].server
-        server.history.tell(at, Severity.WARNING, text)
+        server.history.chronicle.tell(at, Severity.WARNING, text)
         server.version += 1
 
     def mark_unreadable(self, key: str, source: str, reason: str) -> None:
