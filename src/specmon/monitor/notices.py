@@ -44,7 +44,16 @@ def notices_of(server: ServerMonitor, *, is_finished: bool) -> tuple[Notice, ...
 
 def _of_stream(server: ServerMonitor, *, is_finished: bool) -> list[Notice]:
     found = []
-    if is_finished and server.engine is None:
+    if is_finished and not server.has_text:
+        state = "holds nothing but blank lines" if server.lines else "is empty"
+        found.append(
+            Notice(
+                "not_a_server_log",
+                f"{server.source} {state}: no server has written to it. Check the path, and start the server with "
+                "`> LOG 2>&1`, so that its statistics lines go there.",
+            )
+        )
+    elif is_finished and server.engine is None:
         found.append(
             Notice(
                 "not_a_server_log",

@@ -40,6 +40,7 @@ class ServerMonitor:
         self.link = Link()
         self.version = 0  # grows with every change
         self.lines = 0
+        self.has_text = False  # something else than blank lines has come from its source
         self.samples = 0
         self.unparsed = 0
         self.clipped = 0
