@@ -36,7 +36,7 @@ class Dater:
         order += [(event.offset, len(columns), index) for index, event in enumerate(events)]
         order.sort()
         mended: Kind | None = None  # of the carrier whose stamp stands for a statistics line's own
-        is_mended = is_own = False
+        is_mended = False
         for offset, number, index in order:
             carried, kind = places.stamp(offset)
             event = events[index] if number == len(columns) else None
@@ -45,7 +45,6 @@ class Dater:
                 continue  # better no time than one of another clock, and without a year
             moment = self._moment(own, carried, clock, kind[0])
             is_replaced = own != own or _clock_of(own, clock) in (Clock.NONE, Clock.UPTIME)
-            is_own = is_own or not is_replaced
             is_mended = is_mended or moment != own
             if event is None:
                 columns[number].at[index] = moment
@@ -63,9 +62,8 @@ class Dater:
             events=tuple(events),
             answers=answers,
             clock=Clock.DATED if all(at >= FIRST_DATED_S for at in block.decode.at) else clock,
-            clock_resolution_s=block.clock_resolution_s if is_own or mended is None else mended[1],
             # A zone only where the time itself is the carrier's: the engine may live in another one.
-            utc_offset_s=block.utc_offset_s if mended is None else mended[2],
+            utc_offset_s=block.utc_offset_s if mended is None else mended[1],
         )
 
     def _moment(self, own: float, carried: float, clock: Clock, carried_clock: Clock) -> float:

@@ -143,7 +143,7 @@ class StreamReader:
         if envelope.is_supervisor and (event := read_supervisor(envelope.text, table.end)):
             self._told.append(event)
         has_stamp = envelope.at == envelope.at
-        kind = (envelope.clock, envelope.resolution_s, envelope.utc_offset_s) if has_stamp else None
+        kind = (envelope.clock, envelope.utc_offset_s) if has_stamp else None
         # A record of several lines that came in one object: all of them stand where the object stands.
         parts = envelope.text.splitlines(keepends=True) if envelope.text.count(b"\n") > 1 else (envelope.text,)
         for part in parts:

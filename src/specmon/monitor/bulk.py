@@ -63,7 +63,6 @@ def absorb_stretch(history: History, block: Block, i: int, j: int, end: int) -> 
         prefill_tokens=_floats(prefill.new_tokens, prefills),
         has_drafts=any(_is_told(column, samples) for column in (decode.accept_len, decode.accept_rate)),
     )
-    life.set_clock(block.clock_resolution_s)
     life.set_habits(block.habits)
     first, told_accept = life.statistics.samples, lines.batch.accept_len
     totals = list(life.statistics.totals(lines)) if history.is_watched else []

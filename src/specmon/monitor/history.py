@@ -153,7 +153,6 @@ class History:
         tag = block.ranks[columns.rank[i]]
         life = self.lives.of_stats(at, columns.process[i], block.clock, tag)
         statistics = life.statistics
-        life.set_clock(block.clock_resolution_s)
         life.set_habits(block.habits)
         accept = filled.accept_len[i] if filled.accept_len else _NAN
         if (

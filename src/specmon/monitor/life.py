@@ -94,11 +94,6 @@ class Life:
         if launch.proposes_drafts:
             self.statistics.turn_speculative()
 
-    def set_clock(self, resolution_s: float) -> None:
-        """How finely the log's stamps tell time."""
-        if resolution_s != self.statistics.cadence.clock_resolution_s:
-            self.statistics.cadence = replace(self.statistics.cadence, clock_resolution_s=resolution_s)
-
     def set_habits(self, habits: Habits) -> None:
         """How the engine's samples are to be read."""
         if habits is not self.habits:

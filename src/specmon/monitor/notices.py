@@ -44,7 +44,7 @@ def notices_of(server: ServerMonitor, *, is_finished: bool) -> tuple[Notice, ...
 
 def _of_stream(server: ServerMonitor, *, is_finished: bool) -> list[Notice]:
     found = []
-    if is_finished and not server.has_text:
+    if is_finished and server.engine is None and not server.has_text:
         state = "holds nothing but blank lines" if server.lines else "is empty"
         found.append(
             Notice(

@@ -101,7 +101,6 @@ class CustomParser:
             block.count(b"\n"),
             recognised=recognised,
             clock=self._moments.clock if self._has_stamps else Clock.NONE,
-            clock_resolution_s=self._moments.resolution_s,
             utc_offset_s=self._moments.utc_offset_s if self._has_stamps else None,
             ranks=tuple(self._ranks),
             decode=decode,

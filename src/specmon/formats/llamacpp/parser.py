@@ -113,7 +113,6 @@ class LlamaCppParser:
             lines,
             recognised=self._recognised,
             clock=self._clock,
-            clock_resolution_s=1.0 if self._clock is Clock.DATED else 1e-6,
             decode=self._closed.columns(),
             prefill=PrefillColumns(
                 offset=array("q", [offset for offset, _, _ in prompts]),

@@ -32,7 +32,6 @@ class Findings:
         self._slow_decode = SampleColumns()
         self._slow_prefill = PrefillColumns()
         self._is_dated = False
-        self._has_milliseconds = False
         self._utc_offset_s: int | None = None
 
     def line_end(self, offset: int) -> int:
@@ -43,7 +42,6 @@ class Findings:
     def note_prefix(self, prefix: Prefix) -> None:
         """Remember what kind of clock the block has."""
         self._is_dated = self._is_dated or prefix.at == prefix.at
-        self._has_milliseconds = self._has_milliseconds or prefix.has_milliseconds
         if self._utc_offset_s is None:
             self._utc_offset_s = prefix.utc_offset_s
 
@@ -106,7 +104,6 @@ class Findings:
             lines=self.text.count(b"\n") - 1,
             recognised=self.recognised + len(self.decode_rows) + len(self.prefill_rows) + self.text.count(UVICORN),
             clock=Clock.DATED if self._is_dated else Clock.NONE,
-            clock_resolution_s=0.001 if self._has_milliseconds else 1.0,
             utc_offset_s=self._utc_offset_s,
             ranks=ranks,
             decode=joined(decode_columns(self.decode_rows), self._slow_decode),
