@@ -243,7 +243,7 @@ class PhasesTimed(LogEvent):
 
     kind: ClassVar[str] = "phases"
 
-    source: str = "custom"  # or "probe": the line of specmon's own probe
+    source: str = "custom"  # "probe": a line of specmon's own probe; "log": one of the engine's own
     cycles: float = 1.0
     running: int | None = None
     cycle_ms: float = MISSING  # wall time

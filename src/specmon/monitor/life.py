@@ -140,7 +140,8 @@ class Life:
         """An instrumented server says where the time of some cycles went."""
         if {"draft", "verify"} & event.ms.keys():
             self.statistics.turn_speculative()
-        source: PhaseSource = "probe" if event.source == "probe" else "custom"
+        known: dict[str, PhaseSource] = {"probe": "probe", "log": "log"}
+        source = known.get(event.source, "custom")
         self.phase_times.add(source, event.running, event.cycles, event.cycle_ms, event.ms)
 
     def stop_requested(self, event: LogEvent, detail: str) -> bool:
@@ -278,6 +279,8 @@ class Life:
             return probed
         if self.step_times.count:
             return self.step_times.figures(cycles)
+        if (staged := self.phase_times.figures("log", cycles, identity)) is not None:
+            return staged
         drafts = self.draft_times.figures(self.statistics.mean_cycle_ms, identity)
         return drafts or self.phase_times.figures("custom", cycles, identity)
 
