@@ -13,6 +13,7 @@ from specmon.monitor.snapshot import (
     EventLine,
     Headline,
     LevelVerdict,
+    LogLine,
     Role,
     RunState,
     ServerView,
@@ -242,3 +243,32 @@ async def test_ctrl_c_quits_from_everywhere(keys: list[str]) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await press(pilot)
     assert app.return_code == EXIT_INTERRUPTED
+
+
+@pytest.mark.parametrize(
+    "front",
+    [
+        "(APIServer pid=10267) INFO 11-30 15:41:36 [loggers.py:127] ",
+        "INFO 08-02 04:33:51 metrics.py:295] ",
+        'vllm-1  | {"asctime": "2026-11-30 15:41:36,798", "levelname": "INFO", "message": "',
+    ],
+)
+async def test_the_log_shows_speed_and_load_of_a_vllm_line_on_a_small_screen(front: str) -> None:
+    line = (
+        f"{front}Engine 000: Avg prompt throughput: 12.0 tokens/s, Avg generation throughput: 95.5 tokens/s, "
+        "Running: 3 reqs, Waiting: 0 reqs, GPU KV cache usage: 0.5%, Prefix cache hit rate: 0.0%"
+    )
+    other = "(APIServer pid=10267) WARNING 11-30 15:41:36 [loggers.py:127] short of memory"
+    shown = replace(
+        pictures.diverged(),
+        log=(
+            LogLine("gpu01:30000", Role.BASELINE, 1000.0, line, is_stats=True),
+            LogLine("gpu01:30000", Role.BASELINE, 1000.0, other),
+        ),
+    )
+    app = SpecmonApp(StillFeed(shown))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("l")
+        await pilot.pause()
+        assert "gen 95.5 tok/s, Running: 3" in text(app)
+        assert "WARNING" in text(app)
