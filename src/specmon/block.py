@@ -163,7 +163,6 @@ class Block:
     lines: int  # line ends in the block
     recognised: int = 0
     clock: Clock = Clock.NONE
-    utc_offset_s: int | None = None  # only when a stamp carries it
     ranks: tuple[str, ...] = ("",)  # what the rank columns index
     decode: SampleColumns = field(default_factory=SampleColumns)
     prefill: PrefillColumns = field(default_factory=PrefillColumns)

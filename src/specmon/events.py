@@ -81,6 +81,15 @@ class Ready(LogEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class ZoneChanged(LogEvent):
+    """From here on the stamps carry this zone, or none; a stream begins without one."""
+
+    kind: ClassVar[str] = "zone"
+
+    utc_offset_s: int | None = None  # east of UTC
+
+
+@dataclass(frozen=True, slots=True)
 class Retracted(LogEvent):
     """The KV cache was full and requests were put back into the queue."""
 

@@ -22,7 +22,7 @@ def _server(text: str) -> ServerMonitor:
     return session.servers[0]
 
 
-def _ticks(tok_s: float, step_ms: float, *, running: int = 1, ticks: int = 12) -> str:
+def _ticks(tok_s: float, step_ms: float, *, prompt: float = 0.0, running: int = 1, ticks: int = 12) -> str:
     """Engine lines every ten seconds with some iteration lines between them."""
     lines = []
     for tick in range(ticks):
@@ -35,8 +35,8 @@ def _ticks(tok_s: float, step_ms: float, *, running: int = 1, ticks: int = 12) -
         ]
         lines.append(
             f"(APIServer pid=3) INFO 12-23 21:{minute:02}:{second:02} [loggers.py:123] Engine 000: Avg prompt "
-            f"throughput: 0.0 tokens/s, Avg generation throughput: {tok_s:.1f} tokens/s, Running: {running} reqs, "
-            "Waiting: 0 reqs, GPU KV cache usage: 0.5%, Prefix cache hit rate: 0.0%"
+            f"throughput: {prompt:.1f} tokens/s, Avg generation throughput: {tok_s:.1f} tokens/s, "
+            f"Running: {running} reqs, Waiting: 0 reqs, GPU KV cache usage: 0.5%, Prefix cache hit rate: 0.0%"
         )
     return "".join(f"{line}\n" for line in lines)
 
@@ -60,6 +60,14 @@ def test_iteration_lines_that_disagree_with_the_engine_lines_are_told(
     ]
     assert len(texts) == (parts is not None)
     assert all(part in texts[0] for part in parts or ())
+
+
+def test_prompts_in_the_windows_are_named_as_the_reason() -> None:
+    notices = notices_of(_server(_ticks(100.0, 8.8, prompt=40.0)), is_finished=True)
+    (text,) = [notice.text for notice in notices if "8.8 ms" in notice.text]
+    assert "10.0 ms a cycle" in text
+    assert "hold prompts too" in text
+    assert "phases_disagree" not in {notice.kind for notice in notices}
 
 
 _CONFIG = (

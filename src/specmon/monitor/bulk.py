@@ -72,7 +72,7 @@ def absorb_stretch(history: History, block: Block, i: int, j: int, end: int) -> 
     life.kv_full += int(np.count_nonzero((queue > 0) & (usage >= FULL_CACHE)))
     _note_lines(life, lines, at, prefill_at, before)
     last_at = prefill_at[-1] if len(before) and before[-1] == len(at) else at[-1]
-    history.last_at = float(last_at)
+    history.note_time(float(last_at))
     if history.is_watched:
         _show(history, life, lines, told_accept, decode.offset[i:stop], first, totals)
     return stop, prefill_stop

@@ -38,6 +38,7 @@ from specmon.events import (
     StopRequested,
     WentIdle,
     WindowSpoiled,
+    ZoneChanged,
 )
 from specmon.monitor.chronicle import Chronicle
 from specmon.monitor.filled import Filled
@@ -67,6 +68,7 @@ class History:
         self.clashes: list[tuple[str, str]] = []  # engines: whose format reads a line, and whose could
         self.dialect_failure: tuple[str, str] | None = None  # whose code failed, and how
         self.last_at: float | None = None  # the newest time on the log's clock
+        self.zone_s: int | None = None  # of the stamps at the moment, seconds east of UTC
         self._recent: dict[int, tuple[Life, int]] = {}  # samples by position
         self._arrived_at: float | None = None  # of the block that is being taken in
 
@@ -190,7 +192,7 @@ class History:
         )
         life.stats_line(at, tag)
         life.sampled(at, running)
-        self._note_time(at)
+        self.note_time(at)
         if not self.is_watched:
             return
         # A request's own speed is a share of the server's, which the chart shows.
@@ -205,7 +207,7 @@ class History:
         life = self.lives.of_stats(at, columns.process[j], block.clock)
         life.statistics.prefill(block.ranks[columns.rank[j]], columns.new_tokens[j])
         life.stats_line(at)
-        self._note_time(at)
+        self.note_time(at)
 
     def _steps(self, block: Block, steps: Iterator[int], before: int) -> Iterator[int]:
         """Take in the single steps that come before a position; answer those that are left."""
@@ -217,7 +219,7 @@ class History:
             life = self.lives.of_stats(at, -1, block.clock)
             life.step_times.add(columns.running[i], columns.decode_ms[i])
             life.stats_line(at, block.ranks[columns.rank[i]])
-            self._note_time(at)
+            self.note_time(at)
         return steps
 
     def _drafted(self, event: Drafted, clock: Clock) -> None:
@@ -233,9 +235,12 @@ class History:
     def _event(self, event: LogEvent, block: Block) -> None:
         if isinstance(event, StopRequested) and self.lives.current is None:
             return  # a key typed in a terminal before any line of a server
+        if isinstance(event, ZoneChanged):
+            self.zone_s = event.utc_offset_s
+            return
         life = self.lives.current or self.lives.begin()
         if event.at is not None:
-            self._note_time(event.at)
+            self.last_at = event.at if event.at == event.at else self.last_at
         match event:
             case Launched():
                 self.lives.of_launch(event.at).launched(event.at, Launch(event.flags, event.is_complete, event.version))
@@ -299,15 +304,20 @@ class History:
                 self.underway.clear()
             case EnvironmentSet():
                 life.env[event.name] = event.value
+        if event.at is not None:
+            self.note_time(event.at)  # in the life that may have begun with it
 
     def _restarted(self, before: Life, life: Life, at: float | None) -> None:
         moment = at if at is not None and at == at else self.last_at
         self.underway.clear()
         self.chronicle.restarted(moment, before, life)
 
-    def _note_time(self, at: float) -> None:
+    def note_time(self, at: float) -> None:
+        """A stamp of the present life."""
         if at == at:
             self.last_at = at
+            if self.zone_s is not None and (life := self.lives.current) is not None and life.utc_offset_s is None:
+                life.utc_offset_s = self.zone_s
 
     def _time(self, event: LogEvent) -> float:
         """When an event happened, else when the log last told the time."""

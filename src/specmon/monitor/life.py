@@ -14,6 +14,7 @@ from specmon.analysis.steps import StepTimes
 from specmon.events import Crashed, DraftsTimed, Habits, LogEvent, PhasesTimed
 from specmon.monitor.launch import DEFAULT_LOG_INTERVAL, Launch
 from specmon.monitor.snapshot import Role, RunState
+from specmon.monitor.writers import Writers
 
 if TYPE_CHECKING:
     from specmon.references.fingerprint import Fingerprint
@@ -45,6 +46,7 @@ class Life:
         self.first_sample_at: float | None = None
         self.last_sample_at: float | None = None
         self.last_stats_at: float | None = None
+        self.utc_offset_s: int | None = None  # where a stamp of this life carries a zone
         self.last_running: int | None = None
         self.env: dict[str, str] = {}
         self.happenings: list[Happening] = []
@@ -55,6 +57,7 @@ class Life:
         self.server_pid: int | None = None  # of `Started server process`
         self.stats_pids: dict[int, float] = {}  # pid in the prefix of statistics lines: their last time
         self.stats_tags: set[str] = set()  # ranks of those lines
+        self.writers = Writers()
         self.statistics_off: str | None = None  # the server's own word for why it prints none
         self.step_times = StepTimes()
         self.phase_times = PhaseTimes()
@@ -192,8 +195,10 @@ class Life:
             return False
         self.happenings += later.happenings
         self.stats_pids.update(later.stats_pids)
+        self.writers.take_over(later.writers)
         self.env.update(later.env)
         self.kv_full += later.kv_full
+        self.utc_offset_s = self.utc_offset_s if self.utc_offset_s is not None else later.utc_offset_s
         self._is_followed = False
         if later.last_stats_at is not None:
             self.stats_line(later.last_stats_at)

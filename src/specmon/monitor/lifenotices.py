@@ -7,11 +7,11 @@ import math
 from specmon.analysis.figures import LevelFigures, RunFigures
 from specmon.monitor.life import Life
 from specmon.monitor.notice import Notice
+from specmon.monitor.phasenotices import MUCH_PROMPT
 from specmon.monitor.server import ServerMonitor
 
 _HALF = 0.5
 _MANY_OUTLIERS = 0.1
-_MUCH_PROMPT = 0.1  # prompt tokens for each generated one, from which a window is no longer decoding alone
 _ANSWERS_WITHOUT_STATS_S = 60.0
 
 
@@ -35,7 +35,7 @@ def of_life(server: ServerMonitor, life: Life, figures: RunFigures, *, is_finish
                 "Longer answers or fewer clients give clean windows.",
             )
         )
-    elif heavy := [level for level in figures.levels if (level.prompt_share or 0.0) > _MUCH_PROMPT]:
+    elif heavy := [level for level in figures.levels if (level.prompt_share or 0.0) > MUCH_PROMPT]:
         worst = max(heavy, key=lambda level: level.prompt_share or 0.0)
         found.append(
             Notice(

@@ -7,6 +7,7 @@ from specmon.monitor.life import Life
 from specmon.monitor.notice import Notice
 
 _PHASES_DIFFER = 0.1
+MUCH_PROMPT = 0.1  # prompt tokens for each generated one, from which a window is no longer decoding alone
 
 
 def of_phases(life: Life) -> list[Notice]:
@@ -15,7 +16,7 @@ def of_phases(life: Life) -> list[Notice]:
     if phases is None:
         return []
     if life.step_times.count and phases.source == "log":
-        return _of_steps(phases)
+        return _of_steps(phases, life)
     cycle, identity, residual = phases.cycle_ms, phases.identity_cycle_ms, phases.residual_ms
     if cycle is not None and residual is not None and residual < -_PHASES_DIFFER * cycle:
         advice = (
@@ -43,7 +44,7 @@ def of_phases(life: Life) -> list[Notice]:
     return []
 
 
-def _of_steps(phases: PhaseFigures) -> list[Notice]:
+def _of_steps(phases: PhaseFigures, life: Life) -> list[Notice]:
     """vLLM's iteration lines against its engine lines, at the batch size that has most of the steps."""
     levels = [(level.cycles, running) for running, level in phases.by_running.items() if level.identity_cycle_ms]
     if not levels:
@@ -56,6 +57,15 @@ def _of_steps(phases: PhaseFigures) -> list[Notice]:
         f"At {running} running an iteration line counts {step:.1f} ms for a decode step, the engine lines come to "
         f"{cycle:.1f} ms a cycle"
     )
+    level = life.figures().level_at(running)
+    if step < cycle and level is not None and (level.prompt_share or 0.0) > MUCH_PROMPT:
+        # The likely reason: iterations with a prompt are left out of the steps, and windows with prompts are not.
+        reason = (
+            "The engine lines' windows hold prompts too, iterations with a prompt are not counted, and an iteration "
+            "line times only the wait for the forward pass. Longer answers bring the two together; until then the "
+            "cycle is an upper bound."
+        )
+        return [Notice("prefill_heavy", f"{figures}. {reason}")]
     if step < cycle:
         reason = (
             "An iteration line times the wait for the forward pass alone; scheduling, output handling and the prompts "

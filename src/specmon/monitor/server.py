@@ -50,10 +50,11 @@ class ServerMonitor:
         self.outside = 0  # samples outside the times asked for
         self.run: int | None = None  # the life that is asked for, counted from 1; None: the newest
         self.engine: str | None = None  # whose log it is; None while no line of it is known
+        self.engines: list[str] = []  # all whose lines have been read
+        self.engine_returns = 0  # changes back to one of them
         self.unreadable: str | None = None  # why the source could not be opened
         self.is_undated = False  # some stamps lack a date or a year, or count from the start of the process
         self.first_at: int | None = None  # position of the first line that proved the engine
-        self.utc_offset_s: int | None = None
         self.last_answer_at: float | None = None  # a request was answered, on the log's clock
         self.arrived_at: float | None = None  # when the newest sample came in
         self._arrivals: deque[float] = deque(maxlen=20)
@@ -108,14 +109,13 @@ class ServerMonitor:
         if engine is not None and block.recognised:
             if self.engine not in (None, engine) and self.life is not None and not self.life.is_blank:
                 self.history.lives.begin()  # another engine has taken over the log
-            self.engine = engine
+                self.history.zone_s = None
+            self._note_engine(engine)
         self.recognised += block.recognised
         self.outside += block.outside
         self.clipped += block.clipped
         self.unparsed += len(block.unparsed)
         self._unparsed_at.extend(block.unparsed)
-        if block.utc_offset_s is not None:
-            self.utc_offset_s = block.utc_offset_s
         self.is_undated = self.is_undated or (
             _is_any_below(block.decode.at, FIRST_DATED_S)
             or any(event.at is not None and event.at < FIRST_DATED_S for event in block.events)
@@ -133,6 +133,15 @@ class ServerMonitor:
                 if not self._arrivals or arrived_at > self._arrivals[-1]:
                     self._arrivals.append(arrived_at)
 
+    def _note_engine(self, engine: str) -> None:
+        if engine == self.engine:
+            return
+        if engine in self.engines:
+            self.engine_returns += 1
+        else:
+            self.engines.append(engine)
+        self.engine = engine
+
     # -- out -------------------------------------------------------------------------------------
 
     @property
@@ -146,6 +155,11 @@ class ServerMonitor:
         if self.run is None:
             return self.history.lives.current
         return self.lives[self.run - 1] if len(self.lives) >= self.run else None
+
+    @property
+    def utc_offset_s(self) -> int | None:
+        """The zone of the life whose figures are asked for, where its stamps carry one."""
+        return None if self.life is None else self.life.utc_offset_s
 
     @property
     def logged_role(self) -> Role:

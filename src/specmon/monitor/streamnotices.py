@@ -5,6 +5,7 @@ from __future__ import annotations
 from specmon.monitor.notice import Notice
 from specmon.monitor.server import ServerMonitor
 from specmon.monitor.snapshot import Role
+from specmon.monitor.writers import RETURNS
 
 _MANY_UNPARSED = 0.05
 _CLASHES_TOLD = 4
@@ -57,6 +58,7 @@ def of_stream(server: ServerMonitor, *, is_finished: bool) -> list[Notice]:
         found.append(
             Notice("outside_window", f"{server.outside} samples lie outside the times asked for and enter no figure.")
         )
+    found += _of_writers(server)
     if len(server.lives) > 1:
         found.append(
             Notice(
@@ -85,6 +87,34 @@ def of_stream(server: ServerMonitor, *, is_finished: bool) -> list[Notice]:
             )
         )
     return found
+
+
+def _of_writers(server: ServerMonitor) -> list[Notice]:
+    """Several servers that write into one log without labels."""
+    if server.engine_returns >= RETURNS:
+        names = " and ".join(server.engines)
+        return [
+            Notice(
+                "mixed_servers",
+                f"The lines of {names} alternate in this log ({server.engine_returns} times back), so several servers "
+                "write into it at once: each change counts as another run, the figures those of the last piece. "
+                "Give each server a log of its own (`> A.log 2>&1`), or split this one with grep by what their lines "
+                "begin with.",
+            )
+        ]
+    if server.life is not None and (found := server.life.writers.by_turns) is not None:
+        tag, pids = found
+        listed = ", ".join(str(pid) for pid in pids[:8])
+        split = f"`grep 'pid={pids[0]})' LOG > A.log`" if server.engine == "vllm" else f"`grep {pids[0]} LOG > A.log`"
+        return [
+            Notice(
+                "mixed_servers",
+                f"Processes {listed} write the statistics lines{f' of {tag}' if tag else ''} by turns. They count as "
+                "one server here, which is right for API servers or ranks of one deployment. If they are several "
+                f"servers, split the log by process ({split}), and give each server a log of its own.",
+            )
+        ]
+    return []
 
 
 def _of_formats(server: ServerMonitor) -> list[Notice]:

@@ -148,7 +148,7 @@ def _print_life(server: ServerMonitor, life: Life, console: Console) -> None:
     if life.statistics.is_speculative:
         where += f", speculation {life.speculation}"
     if life.last_sample_at is not None:
-        moment = stamp(life.last_sample_at, server.utc_offset_s)
+        moment = stamp(life.last_sample_at, life.utc_offset_s)
         where += f", last sample {moment}" if moment is not None else ""
     _say(console, f"  {where}")
     _say(console, f"  {_counts(figures, server)}")

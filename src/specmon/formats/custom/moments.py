@@ -27,7 +27,8 @@ class Moments:
     def __init__(self, layout: str, utc_offset_s: int | None) -> None:
         self.layout = layout
         self.clock = clock_of(layout)
-        self.utc_offset_s = 0 if layout.startswith("epoch") else utc_offset_s
+        self.utc_offset_s = 0 if layout.startswith("epoch") else utc_offset_s  # of the last stamp
+        self._usual_offset_s = self.utc_offset_s
         self._stamps = StampReader()
         self._last = MISSING
         self._added = 0.0  # days or years that have passed since the first stamp
@@ -48,8 +49,7 @@ class Moments:
             if (match := _ISO.fullmatch(text)) is None:
                 return MISSING
             stamp = self._stamps.read(match[1], (match[2] or b"").strip())
-            if stamp.utc_offset_s is not None:
-                self.utc_offset_s = stamp.utc_offset_s
+            self.utc_offset_s = self._usual_offset_s if stamp.utc_offset_s is None else stamp.utc_offset_s
             return stamp.at
         if self.layout in PRESETS:
             if _NUMBER.fullmatch(text) is None:
@@ -70,8 +70,7 @@ class Moments:
         except (ValueError, OverflowError):
             return MISSING
         offset = moment.utcoffset()
-        if offset is not None:
-            self.utc_offset_s = round(offset.total_seconds())
+        self.utc_offset_s = self._usual_offset_s if offset is None else round(offset.total_seconds())
         return moment.replace(tzinfo=UTC).timestamp()
 
 
