@@ -88,7 +88,10 @@ def require_run(session: Session, run: int | None) -> None:
     names = session.names()
     for server in session.servers:
         if run is not None and server.unreadable is None and len(server.lives) < run:
-            raise ConfigError(f"{names[server.key]} has {_runs(len(server.lives))}, so there is no --run {run}.")
+            raise ConfigError(
+                f"{names[server.key]} has {_runs(len(server.lives))}, so there is no --run {run}. "
+                "Give a smaller number, or leave it out for the last one."
+            )
 
 
 def _runs(count: int) -> str:

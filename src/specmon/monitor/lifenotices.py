@@ -142,7 +142,8 @@ def of_level(level: LevelFigures) -> list[Notice]:
             Notice(
                 "outliers",
                 f"At {level.running} running the speed moved: {move.clean} clean samples before had {before}; "
-                "the figures count only what came since.",
+                "the figures count only what came since. Find out what changed on the host then; --until gives the "
+                "time before.",
             )
         )
     elif level.outliers > _MANY_OUTLIERS * level.counted:

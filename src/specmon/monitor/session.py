@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from specmon.references.model import Reference
 
 
+_LOAD_BOTH = "Load both servers with the same number of clients, or give another --run, --since or --until."
+
+
 @dataclass(slots=True)
 class _Entry:
     server: ServerMonitor
@@ -226,7 +229,7 @@ class Session:
         if all(len(servers) == 1 for servers in sides.values()):
             judged = self.judge()
             if judged is not None and judged.comparison.baseline is None:
-                found.append(Notice("no_common_level", judged.sentence))
+                found.append(Notice("no_common_level", f"{judged.sentence}. {_LOAD_BOTH}"))
         return tuple(found)
 
     def snapshot(self, now: float, *, playback: Playback | None = None, demo_note: str = "") -> Snapshot:

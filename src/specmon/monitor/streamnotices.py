@@ -32,10 +32,20 @@ def of_stream(server: ServerMonitor, *, is_finished: bool) -> list[Notice]:
             )
         )
     if server.is_undated:
-        found.append(Notice("no_date", "The stamps of this log carry no full date, so no times are given."))
+        found.append(
+            Notice(
+                "no_date",
+                "The stamps of this log carry no full date, so no times are given; figures do not need them. For dates "
+                "let a carrier stamp the lines, as `docker logs -t` or `journalctl -o short-iso` do.",
+            )
+        )
     if server.gaps:
         found.append(
-            Notice("gap", f"Bytes of the log are missing, so what they said is not counted: {server.gaps[-1]}")
+            Notice(
+                "gap",
+                f"Bytes of the log are missing, so what they said is not counted: "
+                f"{server.gaps[-1].rstrip('.')}. Read the log from its file once more to have them counted.",
+            )
         )
     found += _of_formats(server)
     if server.hidden:
@@ -56,7 +66,11 @@ def of_stream(server: ServerMonitor, *, is_finished: bool) -> list[Notice]:
         )
     if server.outside:
         found.append(
-            Notice("outside_window", f"{server.outside} samples lie outside the times asked for and enter no figure.")
+            Notice(
+                "outside_window",
+                f"{server.outside} samples lie outside the times asked for and enter no figure. "
+                "Widen --since and --until to have them counted.",
+            )
         )
     found += _of_writers(server)
     if len(server.lives) > 1:
@@ -65,7 +79,7 @@ def of_stream(server: ServerMonitor, *, is_finished: bool) -> list[Notice]:
                 "restart",
                 f"The log holds {len(server.lives)} lives of the server. The figures are those of "
                 f"{'the last one' if server.run is None else f'number {server.run}'}; "
-                "nothing of the others enters them.",
+                "nothing of the others enters them. `--run N` gives those of another.",
             )
         )
     if server.history.lives.clock_steps:

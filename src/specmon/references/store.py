@@ -50,14 +50,14 @@ def load(path: Path, *, warn: Callable[[str], None] = lambda _: None) -> Referen
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise ConfigError(f"reference {path}: it is not UTF-8 text. Is this a reference file?") from error
+        raise ConfigError(f"reference {path}: it is not UTF-8 text. Name a reference file.") from error
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise ConfigError(f"reference {path}: {reason}. Check the path.") from error
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"reference {path}: it is not valid TOML: {error}. Was the file cut?") from error
+        raise ConfigError(f"reference {path}: it is not valid TOML: {error}. Correct the file.") from error
     try:
         return Reference.model_validate(content)
     except ValidationError as error:

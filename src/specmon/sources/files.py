@@ -75,7 +75,9 @@ def read_whole(path: str, *, clock: Callable[[], float] = time.time) -> Iterator
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except OSError as error:
-        raise UnreadableInput(f"{path}: cannot be opened ({error.strerror}).") from error
+        raise UnreadableInput(
+            f"{path}: cannot be opened ({error.strerror}). Name a log file that can be read."
+        ) from error
     try:
         yield Connected(clock(), 0, found.size, found.identity)
         offset = 0
@@ -104,7 +106,7 @@ def _read_compressed(
                 elif fault is None:
                     break
     except OSError as error:
-        raise UnreadableInput(f"{path}: cannot be opened ({error}).") from error
+        raise UnreadableInput(f"{path}: cannot be opened ({error}). Name a log file that can be read.") from error
     if fault is not None and not offset:
         raise UnreadableInput(f"{path}: cannot be unpacked ({fault}); unpack it by hand to see why.") from fault
     if fault is not None:
@@ -163,7 +165,7 @@ def expand_glob(pattern: str) -> list[str]:
         return [pattern]
     paths = [path for path in iglob(pattern) if Path(path).is_file()]  # noqa: PTH207 (absolute patterns)
     if not paths:
-        raise UnreadableInput(f"{pattern}: no file matches.")
+        raise UnreadableInput(f"{pattern}: no file matches. Check the pattern and the folder.")
     return sorted(paths, key=lambda path: (Path(path).stat().st_mtime, path))
 
 

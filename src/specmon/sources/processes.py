@@ -47,7 +47,10 @@ async def list_processes(host: SshHost, pattern: str) -> ProcessListing:
     result = await host.run(ReadProcesses(pattern).text())
     if not result.stdout.startswith(b"clock "):
         message = result.stderr.decode("utf-8", "replace").strip()[:200] or "no message"
-        raise SourceLost(f"{host.name}: the host's shell gave no usable answer ({message})")
+        raise SourceLost(
+            f"{host.name}: the host's shell gave no usable answer ({message}). "
+            "Name the logs with --baseline and --spec."
+        )
     return parse_processes(result.stdout)
 
 
