@@ -23,7 +23,7 @@ ALLOWED: dict[str, set[str]] = {
     "visible": set(),
     "events": set(),
     "formats": {"events", "faults", "secrets"},
-    "references": {"errors", "faults"},
+    "references": {"errors", "faults", "secrets"},
     "captures": {"errors", "references"},
     "sources": {"errors", "secrets"},
     "analysis": {"events", "references"},
@@ -53,6 +53,7 @@ ALLOWED: dict[str, set[str]] = {
         "references",
         "reports",
         "resources",
+        "secrets",
         "sources",
         "ui",
         "visible",
@@ -121,7 +122,9 @@ def test_pure_part_loads_neither_asyncio_nor_asyncssh_nor_textual(part: str) -> 
 
 
 def test_command_line_loads_nothing_heavy() -> None:
-    assert not {"asyncio", "asyncssh", "textual", "numpy", "pydantic", "rich"} & loaded_by("import specmon.cli")
+    assert not {"asyncio", "asyncssh", "textual", "numpy", "pydantic", "rich", "tomlkit"} & loaded_by(
+        "import specmon.cli"
+    )
 
 
 def test_screen_loads_neither_ssh_nor_parsers() -> None:
