@@ -20,7 +20,7 @@ from specmon.references.model import Reference
 from specmon.references.pooling import overlapping, with_session
 from specmon.references.store import parse, require_name
 from specmon.references.writing import rewritten, text_of
-from specmon.reports.reference import level_line, moment_text
+from specmon.reports.reference import change_text, level_line, moment_text
 from specmon.secrets import is_secret_value
 from specmon.visible import visible
 
@@ -111,9 +111,7 @@ def _joined(known: Reference, new: Reference, *, is_forced: bool) -> Reference:
     (session,) = new.sessions
     mattering = [one for one in compare_references(known, new) if one.weight == "matters"]
     if mattering:
-        listed = "; ".join(
-            f"{one.name} {one.before or 'not set'} then, {one.now or 'not set'} now" for one in mattering
-        )
+        listed = "; ".join(change_text(one, " then, now ") for one in mattering)
         text = f"it was recorded under other conditions ({listed}). Another environment is another reference"
         if not is_forced:
             raise _NotRecorded(f"{text}: choose another name, --replace, or --force.")

@@ -70,7 +70,7 @@ def recording_of(
         note,
         tuple(faults),
         tuple(f"{number} running: {fault}" for number, fault in unfit.items()),
-        can_be_forced=bool(taken) and not is_speculative,
+        can_be_forced=any(level.decode_tok_s is not None for level in asked) and not is_speculative,
         engine=server.engine,
         engine_version=None if life.launch is None else life.launch.version,
         model=None if life.launch is None else life.launch.model,

@@ -109,16 +109,24 @@ def parse(text: str, place: str, *, warn: Warn = lambda _: None, now: datetime |
         raise ConfigError(f"reference {place}: it is not valid TOML: {error}. Was the file cut?") from error
     if is_cut(text):
         raise ConfigError(f"reference {place}: its last line is missing, so the file was cut. Take it from a copy.")
-    context = {"now": now}
     try:
-        return Reference.model_validate(content, context=context)
+        return _validated(content, now)
     except ValidationError as error:
         unknown = [fault["loc"] for fault in error.errors() if fault["type"] == "extra_forbidden"]
-        if _is_newer(content) and len(unknown) == error.error_count():
-            for keys in unknown:
-                warn(f"reference {place}: {dotted(keys)} is not known to this version and is left out.")
-            return Reference.model_validate(_without(content, unknown), context=context)
+        if not (_is_newer(content) and unknown):
+            raise ConfigError(sentence_of("reference", place, text, error)) from error
+    try:
+        # What is not known hides other faults, or makes them: a table with such a key does not count as one.
+        reference = _validated(_without(content, unknown), now)
+    except ValidationError as error:
         raise ConfigError(sentence_of("reference", place, text, error)) from error
+    for keys in unknown:
+        warn(f"reference {place}: {dotted(keys)} is not known to this version and is left out.")
+    return reference
+
+
+def _validated(content: Mapping[str, object], now: datetime | None) -> Reference:
+    return Reference.model_validate(content, context={"now": now})
 
 
 def _reason(error: OSError) -> str:

@@ -125,7 +125,7 @@ def _change_levels(document: TOMLDocument, reference: Reference) -> None:
     for level in reference.levels:
         if (table := there.get(level.running)) is None:
             table = tomlkit.table()
-            _begin(table)
+            _begin(table, tables[-1].as_string())
             tables.append(table)
             _fill(table, level)
             table.add(tomlkit.nl())
@@ -149,7 +149,8 @@ def _add_sessions(document: TOMLDocument, sessions: tuple[ReferenceSession, ...]
         document["session"] = tomlkit.aot()
     for session in sessions[len(document.get("session", ())) :]:
         table = tomlkit.table()
-        _begin(table)
+        there = document["session"]
+        _begin(table, there[-1].as_string() if there else document.as_string())
         for name, value in _session_facts(session):
             table[name] = _item(value)
         levels = tomlkit.array().multiline(True)
@@ -157,7 +158,7 @@ def _add_sessions(document: TOMLDocument, sessions: tuple[ReferenceSession, ...]
             levels.append(_inline(level))
         table["level"] = levels
         table.add(tomlkit.nl())
-        document["session"].append(table)
+        there.append(table)
 
 
 def _add_fingerprint(document: TOMLDocument, reference: Reference) -> None:
@@ -172,7 +173,7 @@ def _add_fingerprint(document: TOMLDocument, reference: Reference) -> None:
         if table is None or name in there:
             continue
         new = tomlkit.table()
-        _begin(new)
+        _begin(new, document.as_string())
         for key, value in _set(table).items():
             new[key] = _item(value)
         there[name] = new
@@ -182,8 +183,10 @@ def _add_fingerprint(document: TOMLDocument, reference: Reference) -> None:
             there["is_env_partial"] = True
 
 
-def _begin(table: Table) -> None:
-    table.trivia.indent = "\n"  # an empty line before the header
+def _begin(table: Table, before: str) -> None:
+    """An empty line before the header of a new table, unless the text before it ends with one."""
+    if not before.endswith("\n\n"):
+        table.trivia.indent = "\n"
 
 
 def _item(value: object, comment: str = "") -> Item:

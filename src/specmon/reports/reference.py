@@ -116,7 +116,7 @@ def _fingerprint_lines(prints: Fingerprint) -> Iterator[str]:
         told = {
             name: value
             for name, value in flags.items()
-            if value is not False and weigh("flag", name, is_speculation_expected=False).word == "matters"
+            if value is not False and weigh("flag", name, is_speculation_expected=True).word == "matters"
         }
     yield "  flags:"
     yield from (f"    {name}={_short(value)}" for name, value in told.items())
@@ -153,7 +153,7 @@ def difference_lines(differences: Sequence[Difference], left: Reference, right: 
                 reason = one.reason
                 if reason:
                     yield f"  {reason}:"
-            yield f"    {one.name}: {_short(one.before)} -> {_short(one.now)}"
+            yield f"    {change_text(one, ' -> ')}"
     for name in ("flags", "env", "versions", "gpu"):
         sides = [getattr(side.fingerprint, name) for side in (left, right)]
         if sides[0] is None and sides[1] is None:
@@ -161,6 +161,16 @@ def difference_lines(differences: Sequence[Difference], left: Reference, right: 
         for side, table in ((left, sides[0]), (right, sides[1])):
             if table is None:
                 yield f"Not compared: {_TABLES[name]}, which {side.name} does not tell."
+
+
+def change_text(difference: Difference, between: str) -> str:
+    """ "NCCL_PROTO: LL -> not set"; of long values that begin alike, the part where they differ."""
+    before, now = difference.before, difference.now
+    if before is not None and now is not None and max(len(before), len(now)) > _VALUE_WIDTH:
+        alike = next((at for at, pair in enumerate(zip(before, now, strict=False)) if pair[0] != pair[1]), 0)
+        if alike > _VALUE_WIDTH // 3:
+            before, now = (f"…{text[alike - _VALUE_WIDTH // 6 :]}" for text in (before, now))
+    return f"{difference.name}: {_short(before)}{between}{_short(now)}"
 
 
 def speeds_json(left: Reference, right: Reference) -> list[dict[str, float | int | None]]:
