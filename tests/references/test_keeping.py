@@ -38,7 +38,7 @@ def test_table_that_nobody_looked_at_stays_so() -> None:
     [("HF_TOKEN", "abc"), ("api_key", "abc"), ("NCCL_X", SECRET), (SECRET, "1"), ("X", "Bearer abcdefgh")],
 )
 def test_setting_that_somebody_writes_down_is_refused_without_telling_it(name: str, value: str) -> None:
-    with pytest.raises(ConfigError, match="--env .*Leave it out") as caught:
+    with pytest.raises(ConfigError, match=r"--env .*Leave it out") as caught:
         require_harmless("--env", name, value)
     assert SECRET not in str(caught.value)
     assert "abc" not in str(caught.value)
