@@ -72,4 +72,6 @@ def _is_reference(text: str) -> bool:
     """A name that a folder has, or the path of a TOML file; everything else is a SOURCE."""
     if is_path(text):
         return text.endswith(".toml")
-    return named_file(text, reference_folders()) is not None or not (":" in text or text == "-" or Path(text).exists())
+    if named_file(text, reference_folders()) is not None:
+        return True
+    return text != "-" and not any(sign in text for sign in ":*?[=") and not Path(text).exists()

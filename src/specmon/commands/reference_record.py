@@ -15,16 +15,16 @@ from specmon.commands.reference import folder_to_write, tell
 from specmon.errors import SpecmonError
 from specmon.references.diff import compare_references
 from specmon.references.files import change
-from specmon.references.keeping import kept, require_harmless_texts
+from specmon.references.keeping import is_harmless_text, kept, require_harmless_texts
 from specmon.references.model import Reference
 from specmon.references.pooling import overlapping, with_session
 from specmon.references.store import parse, require_name
 from specmon.references.writing import rewritten, text_of
 from specmon.reports.reference import change_text, level_line, moment_text
-from specmon.secrets import is_secret_value
 from specmon.visible import visible
 
 CANNOT_TELL = 3
+_LEFT_OUT_TOLD = 4
 
 
 class _NotRecorded(SpecmonError):
@@ -102,7 +102,7 @@ def _tell_faults(name: str, measured: Sequence[Measured], *, is_forced: bool) ->
 def _harmless(reference: Reference) -> Reference:
     """What comes from a log without its secrets: a table loses the entry, a text goes as a whole."""
     texts = ("host", "engine", "engine_version", "model")
-    dropped = {name: None for name in texts if is_secret_value(getattr(reference, name) or "")}
+    dropped = {name: None for name in texts if not is_harmless_text(getattr(reference, name) or "")}
     return reference.model_copy(update={**dropped, "fingerprint": kept(reference.fingerprint)})
 
 
@@ -146,9 +146,11 @@ def _tell_written(path: Path, reference: Reference, measured: Sequence[Measured]
         click.echo(f"  {level_line(reference, level)}")
     for one in measured:
         taken = {level.running for level in one.recording.session.level}
-        for text in one.recording.left_out:
-            if int(text.split(maxsplit=1)[0]) not in taken:
-                tell(f"left out: {text}.")
+        untaken = [text for text in one.recording.left_out if int(text.split(maxsplit=1)[0]) not in taken]
+        for text in untaken[:_LEFT_OUT_TOLD]:
+            tell(f"left out: {text}.")
+        if len(untaken) > _LEFT_OUT_TOLD:
+            tell(f"left out: {len(untaken) - _LEFT_OUT_TOLD} levels more, none of which is fit.")
     prints = reference.fingerprint
     if prints.is_empty:
         tell("the log tells nothing of the conditions (no launch line), so a later change of them will not be seen.")

@@ -32,8 +32,13 @@ def require_harmless_texts(reference: Reference) -> None:
     """ConfigError when a text of the reference looks like a key; these are the user's own words, so none is dropped."""
     for name in ("name", "note", "host", "engine", "engine_version", "model"):
         value = getattr(reference, name)
-        if value is not None and (is_secret_value(value) or not drop_secrets({"text": value})):
+        if value is not None and not is_harmless_text(value):
             raise ConfigError(f"reference: {name} holds what looks like a key, and a reference holds no secrets.")
+
+
+def is_harmless_text(text: str) -> bool:
+    """Whether nothing in a text looks like a key or gives a secret name a value."""
+    return not is_secret_value(text) and bool(drop_secrets({"text": text}))
 
 
 def _is_key(text: str) -> bool:

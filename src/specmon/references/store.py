@@ -63,7 +63,10 @@ def find(name: str, folders: tuple[Path, ...]) -> Path:
     places = " or ".join(str(folder) for folder in folders)
     if Path("references") not in folders:
         places += ", and no ./references here"
-    raise ConfigError(f"reference {name!r}: there is no {name}.toml in {places}. Write one, or use --reference-tok-s.")
+    raise ConfigError(
+        f"reference {name!r}: there is no {name}.toml in {places}. "
+        "`specmon reference list` shows what there is; --reference-tok-s needs no file."
+    )
 
 
 def stored(folders: tuple[Path, ...]) -> Iterator[Path]:
@@ -87,7 +90,7 @@ def read_text(path: Path) -> str:
     if len(content) > _LARGEST:
         raise ConfigError(f"reference {path}: it is larger than {_LARGEST >> 20} MB. Is this a reference file?")
     try:
-        return content.decode("utf-8")
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ConfigError(f"reference {path}: it is not UTF-8 text. Is this a reference file?") from error
 

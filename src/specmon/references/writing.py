@@ -165,7 +165,9 @@ def _add_fingerprint(document: TOMLDocument, reference: Reference) -> None:
     import tomlkit
 
     fingerprint = reference.fingerprint
-    if "fingerprint" not in document and not fingerprint.is_empty:
+    if fingerprint.is_empty:
+        return
+    if "fingerprint" not in document:
         document["fingerprint"] = tomlkit.table(is_super_table=True)
     for name in _TABLES:
         table = getattr(fingerprint, name)
