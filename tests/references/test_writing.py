@@ -81,7 +81,10 @@ def test_whatever_a_launch_line_held_comes_back(flags: dict[str, object], env: d
 
 def test_half_characters_become_question_marks() -> None:
     assert storable_text("a\ud800b") == "a?b"
-    broken = FULL.model_copy(update={"fingerprint": Fingerprint(flags={"chat\ud800": "x\udfff"})})
+    broken = FULL.model_copy(update={"note": "caf\udce9", "fingerprint": Fingerprint(flags={"chat\ud800": "x\udfff"})})
+    for text in (text_of(broken), rewritten(text_of(FULL), broken)):
+        assert text.encode()
+        assert parse(text, "x").note == "caf?"
     assert parse(text_of(broken), "x").fingerprint.flags == {"chat?": "x?"}
 
 

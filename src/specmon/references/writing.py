@@ -206,7 +206,7 @@ def _item(value: object, comment: str = "") -> Item:
         for inner in value:
             array.append(_item(inner))
         return array
-    item = tomlkit.item(value)
+    item = tomlkit.item(storable_text(value) if isinstance(value, str) else value)
     if comment:
         item.comment(comment)
     return item
