@@ -104,6 +104,12 @@ def test_second_look_at_one_life_is_no_second_session(new: object, is_known: boo
     assert (overlapping([known], new) is known) == is_known  # type: ignore[arg-type]  # the table holds sessions
 
 
+def test_on_another_host_only_the_same_figures_are_the_same_life() -> None:
+    known = session(level(88.0), day=1)
+    assert overlapping([known], session(level(91.0), day=1), is_other_host=True) is None
+    assert overlapping([known], session(level(88.0), day=1), is_other_host=True) is known
+
+
 def test_spans_that_meet_are_one_life_unless_their_clocks_cannot_be_compared() -> None:
     known = session(level(88.0), day=1)
     assert known.started_at is not None

@@ -117,7 +117,8 @@ def _joined(known: Reference, new: Reference, *, is_forced: bool) -> Reference:
         if not is_forced:
             raise _NotRecorded(f"{text}: choose another name, --replace, or --force.")
         tell(f"{known.name}: {text}, but --force adds the session.")
-    if (same := overlapping(known.sessions, session)) is not None:
+    is_other_host = bool(known.host and new.host) and known.host != new.host
+    if (same := overlapping(known.sessions, session, is_other_host=is_other_host)) is not None:
         when = moment_text(same.recorded_at)
         text = f"it holds a session of this run already ({when}), and one run looked at twice is no second session"
         if not is_forced:

@@ -47,13 +47,18 @@ def with_session(reference: Reference, session: ReferenceSession) -> Reference:
     )
 
 
-def overlapping(sessions: Sequence[ReferenceSession], new: ReferenceSession) -> ReferenceSession | None:
-    """A recording of the same server life or of the same time; a second look at one life is no second session."""
-    return next((known for known in sessions if _is_same_life(known, new)), None)
+def overlapping(
+    sessions: Sequence[ReferenceSession], new: ReferenceSession, *, is_other_host: bool = False
+) -> ReferenceSession | None:
+    """A recording of the same server life or of the same time; a second look at one life is no second session.
+
+    On another host a server may well run at the same time, so only the very same figures give it away.
+    """
+    return next((known for known in sessions if _is_same_life(known, new, is_other_host=is_other_host)), None)
 
 
-def _is_same_life(known: ReferenceSession, new: ReferenceSession) -> bool:
-    if known.started_at is not None and new.started_at is not None:
+def _is_same_life(known: ReferenceSession, new: ReferenceSession, *, is_other_host: bool) -> bool:
+    if not is_other_host and known.started_at is not None and new.started_at is not None:
         if known.started_at == new.started_at:
             return True
         if known.recorded_at is not None and new.recorded_at is not None:
