@@ -9,6 +9,7 @@ from specmon.errors import SourceLost
 from specmon.feeds.conditions import fingerprint_of, writer_of
 from specmon.feeds.live import Channel, LiveFeed, Seen
 from specmon.monitor.session import Session
+from specmon.references.diff import compare
 from specmon.references.fingerprint import Fingerprint
 from specmon.sources.discovery import DiscoveredServer
 from specmon.sources.events import Chunk, Connected, Refused, SourceEvent
@@ -137,5 +138,9 @@ def test_environment_that_could_be_read_in_part_proves_no_absence() -> None:
     whole, part = fingerprint_of(server(1, "/a")), fingerprint_of(server(1, "/a", "no permission"))
     assert whole is not None
     assert part is not None
-    assert (whole.env, part.env) == ({"NCCL_PROTO": "LL"}, None)
+    assert (whole.env, whole.env_is_partial, whole.unread) == ({"NCCL_PROTO": "LL"}, False, ())
+    assert (part.env, part.env_is_partial, part.unread) == ({"NCCL_PROTO": "LL"}, True, ("environment: no permission",))
+    reference = Fingerprint(env={"NCCL_PROTO": "Simple", "NCCL_ALGO": "Ring"})
+    assert [difference.name for difference in compare(reference, whole)] == ["NCCL_PROTO", "NCCL_ALGO"]
+    assert [difference.name for difference in compare(reference, part)] == ["NCCL_PROTO"]
     assert fingerprint_of(None) is None

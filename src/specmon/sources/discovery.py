@@ -91,7 +91,7 @@ def _server(
     engine: Engine, launcher: RunningProcess, words: Sequence[str], family: Sequence[RunningProcess]
 ) -> DiscoveredServer:
     flags = parse_flags(words, engine)
-    schedulers = [process for process in family if process.args and process.args[0].startswith(engine.titles or "\0")]
+    schedulers = [process for process in family if process.args and process.args[0].startswith(engine.titles)]
     env, env_reason = _environment(launcher, schedulers)
     log_path, log_reason = choose_log(launcher.outputs)
     # llama.cpp takes every option from the environment too

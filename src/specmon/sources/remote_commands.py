@@ -64,6 +64,8 @@ _PROCESSES = (
     'echo target $n $k $(printf "%s" "$t" | x); else echo notarget $n; fi; done; done 2>/dev/null; exit 0'
 )
 
+_RESOLVE = 'p=$(readlink -f -- "$1") && printf "%s" "$p"; exit 0'
+
 # The surroundings of one process, in its own view of the files (a container's) through /proc/PID/root, which only its
 # user and root may pass. $1: pid, $2: its NCCL_CONF_FILE, $3: its HOME, then folders that may hold its Python.
 # NCCL takes the home folder from the list of users. Of a package, the name of its metadata folder is enough: no Python
@@ -154,6 +156,16 @@ class ReadProcesses:
 
 
 @dataclass(frozen=True, slots=True)
+class ResolvePath:
+    """Ask for a path without links and from the root."""
+
+    path: str
+
+    def text(self) -> str:
+        return _command(_RESOLVE, _operand(self.path))
+
+
+@dataclass(frozen=True, slots=True)
 class ReadSurroundings:
     """Ask for what surrounds a process: host name, driver, packages of its Python, NCCL's configuration files."""
 
@@ -174,7 +186,7 @@ class ReadGpus:
         return _command(_GPUS, GPU_FIELDS, OLD_GPU_FIELDS, str(GPU_LIMIT_S))
 
 
-RemoteCommand: TypeAlias = LookAt | Tail | ReadProcesses | ReadSurroundings | ReadGpus
+RemoteCommand: TypeAlias = LookAt | Tail | ReadProcesses | ResolvePath | ReadSurroundings | ReadGpus
 
 
 def parse_command(text: str) -> RemoteCommand | None:
@@ -192,6 +204,8 @@ def parse_command(text: str) -> RemoteCommand | None:
                 command = Tail(path, int(start) - 1, watch, int(interval))
         case ["exec", "sh", "-c", script, "specmon", pattern] if script == _PROCESSES:
             command = ReadProcesses(pattern)
+        case ["exec", "sh", "-c", script, "specmon", path] if script == _RESOLVE:
+            command = ResolvePath(path)
         case ["exec", "sh", "-c", script, "specmon", pid, conf, home, *prefixes] if script == _SURROUNDINGS:
             command = ReadSurroundings(int(pid), conf, home, tuple(prefixes)) if _is_number(pid) else None
         case ["exec", "sh", "-c", script, "specmon", *_] if script == _GPUS:
