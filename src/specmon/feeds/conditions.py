@@ -13,7 +13,7 @@ from pydantic import JsonValue
 from specmon.errors import SpecmonError
 from specmon.feeds.live import Seen
 from specmon.references.fingerprint import Fingerprint
-from specmon.sources.discovery import DiscoveredServer, discover, engine_of, is_wanted
+from specmon.sources.discovery import DiscoveredServer, Discovery, discover, engine_of, is_wanted
 from specmon.sources.engines import Engine
 from specmon.sources.gpus import Gpus, read_gpus
 from specmon.sources.machine import Machine
@@ -63,7 +63,7 @@ class ProcessConditions:
                 # Another way to the same file: through a link, or from the login folder.
                 server = writer_of(await real_path(self._host, self._path), found.servers)
             if server is None:
-                return Seen(None, _no_writer(self._path, found.reason))
+                return Seen(None, _no_writer(self._path, found))
             process = process_of(server)
             if process != self._process:
                 self._process, self._known = process, _Known()
@@ -195,11 +195,14 @@ def _lacks(server: DiscoveredServer, found: Surroundings) -> bool:
     return found.is_readable and not wanted <= found.packages.keys() and bool(engine_of(server).distribution)
 
 
-def _no_writer(path: str, reason: str) -> str:
-    return reason or (
-        f"not read: launch flags, environment, versions and GPUs: no running server writes to {path} itself (it has "
-        "ended, or a pipe stands between)"
-    )
+def _no_writer(path: str, found: Discovery) -> str:
+    if found.reason:
+        return found.reason
+    told = f"not read: launch flags, environment, versions and GPUs: no running server writes to {path} itself"
+    hidden = [f"{server.pid}" for server in found.servers if server.is_hidden]
+    if hidden:
+        return f"{told} as far as this user may see; process {' or '.join(hidden)} is another user's"
+    return f"{told} (it has ended, or a pipe stands between)"
 
 
 def _json(value: str | int | float | list[str] | list[int] | list[float]) -> JsonValue:

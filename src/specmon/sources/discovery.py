@@ -44,6 +44,7 @@ class DiscoveredServer:
     env: Mapping[str, str] = field(default_factory=dict)  # by the allow-list, secrets left out
     env_reason: str = ""  # why the environment is incomplete; empty when it is not
     scheduler_pids: tuple[int, ...] = ()
+    is_hidden: bool = False  # another user's: neither its output nor its environment can be seen
     surroundings: ReadSurroundings | None = field(default=None, repr=False, compare=False)  # what to ask for the rest
 
 
@@ -112,6 +113,7 @@ def _server(
         env=env,
         env_reason=env_reason,
         scheduler_pids=tuple(process.pid for process in schedulers),
+        is_hidden=all(output.target is None for output in launcher.outputs.values()),
         surroundings=question_about(launcher),
     )
 

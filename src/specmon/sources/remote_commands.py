@@ -91,7 +91,7 @@ _SURROUNDINGS = (
     'elif [ -e "$w" ]; then echo noconf $(printf "%s" "$1" | x); fi; }; '
     'if [ -n "$2" ]; then f "$2"; else f "$h/.nccl.conf"; fi; f /etc/nccl.conf; '
     'm=$(grep -oE "/.*/libnccl[.]so[0-9.]*" $q/maps | head -n 1); [ -n "$m" ] && echo nccl $(printf "%s" "$m" | x); '
-    "e=$(readlink $q/exe); v=${e##*/}; case $v in python3.*) ;; *) v=python3*;; esac; "
+    "e=$(readlink $q/exe); e=${e% (deleted)}; v=${e##*/}; case $v in python3.*) ;; *) v=python3*;; esac; "
     'l() { for d in "$1"; do '
     f'for k in {_PACKAGES}; do [ -d "$k" ] && echo package $(printf "%s" "${{k##*/}}" | x); done; done; }}; '
     'grep -oE "/.*/(site|dist)-packages/" $q/maps | sort -u | while IFS= read -r d; do l "$r$d"; done; '

@@ -109,7 +109,7 @@ class SshHost:
             try:
                 done = await process.wait()
             finally:
-                process.close()  # a command that hangs must not keep one of the few sessions
+                process.close()  # one that hangs is let go; OpenSSH keeps its session until the command itself ends
             if done.exit_status is None and connection.is_closed():
                 raise SourceLost(f"{self.name}: connection lost during a command")
             return CommandResult(_as_bytes(done.stdout), _as_bytes(done.stderr), done.exit_status)
