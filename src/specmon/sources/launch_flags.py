@@ -7,12 +7,10 @@ import re
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from specmon.secrets import Json, drop_secrets, is_secret_name
+from specmon.secrets import HIDDEN, Json, drop_secrets, is_secret_name
 from specmon.sources.engines import SGLANG, Engine
 
 FlagValue: TypeAlias = Json
-
-HIDDEN = "***"
 
 _INT = re.compile(r"[+-]?\d{1,18}")
 _FLOAT = re.compile(r"[+-]?(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][+-]?\d+)?")
