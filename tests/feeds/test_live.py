@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 
 from specmon.errors import SourceLost
 from specmon.feeds.conditions import fingerprint_of, writer_of
-from specmon.feeds.live import Channel, LiveFeed, Seen
+from specmon.feeds.live import LOOKS_AFTER_LAUNCH_S, Channel, LiveFeed, Seen
 from specmon.monitor.session import Session
 from specmon.references.diff import compare
 from specmon.references.fingerprint import Fingerprint
@@ -95,6 +95,21 @@ async def test_environment_that_may_not_be_read_is_told_once() -> None:
     session, _ = await run(Channel("1", Told(*chunks(LAUNCH, *[DECODE] * 20)), asked))
     told = [event.text for event in session.snapshot(0.0).events if "permission" in event.text]
     assert told == ["no permission to read the environment of process 7"]
+
+
+async def test_host_that_never_answered_about_processes_is_told_once_after_the_last_look() -> None:
+    asked = Asked(SourceLost("gpu1: no answer in time"))
+    session, _ = await run(Channel("1", Told(*chunks(LAUNCH, *[DECODE] * 20)), asked))
+    told = [event.text for event in session.snapshot(0.0).events if "gpu1" in event.text]
+    assert asked.times >= len(LOOKS_AFTER_LAUNCH_S)
+    assert told == ["not read: launch flags, environment, versions and GPUs: gpu1: no answer in time"]
+
+
+async def test_host_that_answers_at_last_is_told_nothing_of() -> None:
+    asked = Asked(SourceLost("gpu1: no answer in time"), Seen(Fingerprint(env={}), "", "7 5.0"))
+    session, _ = await run(Channel("1", Told(*chunks(LAUNCH, *[DECODE] * 20)), asked))
+    assert not [event.text for event in session.snapshot(0.0).events if "gpu1" in event.text]
+    assert session.server("1").lives[-1].process == "7 5.0"
 
 
 async def test_refused_source_is_remembered_and_the_others_go_on() -> None:

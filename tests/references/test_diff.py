@@ -65,9 +65,10 @@ def test_partial_environment_proves_what_is_in_it_and_no_absence() -> None:
 def test_cause_names_the_file_that_sets_it() -> None:
     now = Fingerprint(env={"NCCL_PROTO": "Simple"}, env_from={"NCCL_PROTO": "/etc/nccl.conf"})
     (changed,) = compare(Fingerprint(env={"NCCL_PROTO": "LL"}), now)
-    assert changed.reason.endswith("; now from /etc/nccl.conf")
+    assert changed.origin == "now from /etc/nccl.conf"
+    assert changed.reason.startswith("the protocol of every all-reduce")
     (lost,) = compare(now, Fingerprint(env={}))
-    assert lost.reason.endswith("; before from /etc/nccl.conf")
+    assert lost.origin == "before from /etc/nccl.conf"
 
 
 def test_same_value_from_a_file_and_from_the_environment_is_no_difference() -> None:

@@ -60,15 +60,11 @@ def _table(kind: str, before: _Side, now: _Side, is_speculation_expected: bool) 
         if left == right:
             continue
         weight = weigh(kind, name, is_speculation_expected=is_speculation_expected)
-        found.append(Difference(kind, name, left, right, weight.word, _reason(weight.reason, name, before, now)))
+        found.append(Difference(kind, name, left, right, weight.word, weight.reason, _origin(name, before, now)))
     return found
 
 
-def _reason(known: str, name: str, before: _Side, now: _Side) -> str:
-    """Why a difference weighs what it does, and the file where somebody will have to look."""
-    places = [
-        f"{word} from {side.origins[name]}"
-        for word, side in (("before", before), ("now", now))
-        if name in side.origins and side.shown(name) is not None
-    ]
-    return "; ".join(filter(None, (known, *places)))
+def _origin(name: str, before: _Side, now: _Side) -> str:
+    """The file where somebody will have to look."""
+    sides = (("before", before), ("now", now))
+    return ", ".join(f"{word} from {side.origins[name]}" for word, side in sides if name in side.origins)
