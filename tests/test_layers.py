@@ -33,6 +33,7 @@ ALLOWED: dict[str, set[str]] = {
         "events",
         "formats",
         "references",
+        "secrets",
         "sources.events",
         "sources.framing",
         "visible",

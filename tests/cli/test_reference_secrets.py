@@ -44,7 +44,7 @@ def written(folder: Path) -> str:
     return "".join(path.read_text() for path in folder.rglob("*.toml"))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(SECRETS | NESTED, min_size=1, max_size=4), PLAIN_VALUES)
 def test_secret_of_a_launch_line_is_not_recorded(secrets: list[tuple[str, object]], plain: str) -> None:
     with tempfile.TemporaryDirectory() as name:
@@ -68,7 +68,7 @@ def test_secret_of_a_launch_line_is_not_recorded(secrets: list[tuple[str, object
     assert f'plain = "{plain}"' in text
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(SECRETS, st.sampled_from(["--env", "--flag", "--note", "--host", "--model", "--engine"]))
 def test_secret_of_a_command_line_is_refused(secret: tuple[str, str], option: str) -> None:
     name, value = secret

@@ -140,7 +140,7 @@ def test_variables_that_the_log_proves_are_a_part_of_the_environment() -> None:
     line = "gpu01:1:1 [0] NCCL INFO NCCL_PROTO set by environment to LL\n"
     found = recorded(launch(0) + line + decodes(6, 20))
     assert found.fingerprint.env == {"NCCL_PROTO": "LL"}
-    assert found.fingerprint.is_env_partial
+    assert found.fingerprint.env_is_partial
 
 
 def test_run_that_the_log_does_not_have_is_told() -> None:

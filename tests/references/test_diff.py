@@ -58,7 +58,7 @@ def test_equal_fingerprints_differ_in_nothing() -> None:
     assert compare(one, one) == ()
 
 
-PARTIAL = Fingerprint(env={"NCCL_PROTO": "LL"}, is_env_partial=True)
+PARTIAL = Fingerprint(env={"NCCL_PROTO": "LL"}, env_is_partial=True)
 
 
 def test_environment_that_is_known_in_part_proves_no_absence() -> None:
@@ -106,3 +106,49 @@ def test_model_that_a_flag_names_too_is_told_once() -> None:
         for path in ("/models/a", "/models/b")
     ]
     assert [difference.name for difference in compare_references(*sides)] == ["model_path"]
+
+
+def test_partial_environment_proves_what_is_in_it_and_no_absence() -> None:
+    before = Fingerprint(env={"NCCL_PROTO": "LL", "NCCL_ALGO": "Ring"})
+    now = Fingerprint(env={"NCCL_ALGO": "Tree", "NCCL_NTHREADS": "512"}, env_is_partial=True)
+    assert names(before, now) == [("NCCL_ALGO", "matters"), ("NCCL_NTHREADS", "matters")]
+    assert names(now, before) == [("NCCL_ALGO", "matters"), ("NCCL_NTHREADS", "matters")]
+
+
+def test_cause_names_the_file_that_sets_it() -> None:
+    now = Fingerprint(env={"NCCL_PROTO": "Simple"}, env_from={"NCCL_PROTO": "/etc/nccl.conf"})
+    (changed,) = compare(Fingerprint(env={"NCCL_PROTO": "LL"}), now)
+    assert changed.origin == "now from /etc/nccl.conf"
+    assert changed.reason.startswith("the protocol of every all-reduce")
+    (lost,) = compare(now, Fingerprint(env={}))
+    assert lost.origin == "before from /etc/nccl.conf"
+
+
+def test_same_value_from_a_file_and_from_the_environment_is_no_difference() -> None:
+    file = Fingerprint(env={"NCCL_PROTO": "LL"}, env_from={"NCCL_PROTO": "/etc/nccl.conf"})
+    assert compare(Fingerprint(env={"NCCL_PROTO": "LL"}), file) == ()
+
+
+def test_list_of_one_is_what_a_command_line_shows_of_it() -> None:
+    assert compare(Fingerprint(flags={"cuda_graph_bs": [1]}), Fingerprint(flags={"cuda_graph_bs": 1})) == ()
+
+
+def test_log_counts_before_the_command_line_and_a_process_before_the_log() -> None:
+    read = Fingerprint(
+        flags={"speculative_algorithm": "NEXTN", "port": 1}, env={"NCCL_PROTO": "LL"}, env_is_partial=True
+    )
+    both = read.with_log({"speculative_algorithm": "EAGLE"}, {"NCCL_PROTO": "Simple", "NCCL_ALGO": "Ring"}, "0.5.16")
+    assert both.flags == {"speculative_algorithm": "EAGLE", "port": 1}
+    assert (both.env, both.env_is_partial) == ({"NCCL_PROTO": "LL", "NCCL_ALGO": "Ring"}, True)
+    assert both.versions == {"engine": "0.5.16"}
+
+
+def test_log_alone_proves_no_absence() -> None:
+    log = Fingerprint().with_log(None, {"NCCL_ALGO": "Ring"}, None)
+    assert names(Fingerprint(env={"NCCL_PROTO": "LL", "NCCL_ALGO": "Ring"}), log) == []
+    assert Fingerprint().with_log(None, {}, None).is_empty
+
+
+def test_environment_of_a_process_that_was_read_whole_is_not_added_to() -> None:
+    whole = Fingerprint(env={}).with_log(None, {"NCCL_ALGO": "Ring"}, None)
+    assert (whole.env, whole.env_is_partial) == ({}, False)

@@ -18,14 +18,14 @@ def test_secret_entries_go_from_every_table() -> None:
         env={"HF_TOKEN": "abc", "NCCL_PROTO": "LL", "VLLM_X": SECRET},
         versions={"sglang": "0.5.16", "odd": SECRET},
         gpu={"count": 8, "auth": "x"},
-        is_env_partial=True,
+        env_is_partial=True,
     )
     assert kept(full) == Fingerprint(
         flags={"tp_size": 8},
         env={"NCCL_PROTO": "LL"},
         versions={"sglang": "0.5.16"},
         gpu={"count": 8},
-        is_env_partial=True,
+        env_is_partial=True,
     )
 
 

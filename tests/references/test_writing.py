@@ -17,6 +17,16 @@ from specmon.references.store import parse
 from specmon.references.writing import FIRST_LINE, LAST_LINE, rewritten, storable, storable_text, text_of
 from tests.references.forms import level, reference, session
 
+PRINTS = Fingerprint(
+    flags={"tp_size": 8, "quantization": None},
+    env={"NCCL_PROTO": "LL"},
+    env_from={"NCCL_PROTO": "/etc/nccl.conf"},
+    env_is_partial=True,
+    versions={"engine": "0.5.16"},
+    gpu={"count": 8, "names": ["H200"]},
+    unread=("GPUs: no nvidia-smi there",),
+)
+
 FULL = reference(
     session(
         level(88.8, n=212, tok_s_ci95=[88.6, 89.0], cycle_ms=11.26, sigma=0.006, context_tokens=[300, 700]),
@@ -77,6 +87,14 @@ def test_whatever_a_launch_line_held_comes_back(flags: dict[str, object], env: d
     assert again.fingerprint.flags == kept
     assert again.fingerprint.env == env
     assert again.note == note
+
+
+@pytest.mark.parametrize("prints", [PRINTS, Fingerprint(), Fingerprint(env={}), Fingerprint(flags={}, gpu={})])
+def test_what_was_looked_at_is_told_from_what_was_not(prints: Fingerprint) -> None:
+    written = FULL.model_copy(update={"fingerprint": prints})
+    assert parse(text_of(written), "x").fingerprint == prints
+    bare = FULL.model_copy(update={"fingerprint": Fingerprint()})
+    assert parse(rewritten(text_of(bare), written), "x").fingerprint == prints
 
 
 def test_half_characters_become_question_marks() -> None:
@@ -154,13 +172,7 @@ def test_own_file_keeps_its_first_and_last_line_over_many_sessions() -> None:
 def test_rewriting_adds_levels_and_tables_that_were_not_there() -> None:
     bare = 'name = "x"\n[[level]]\nrunning = 1\ntok_s = 88.8\n'
     more = parse(bare, "x").model_copy(
-        update={
-            "levels": (level(88.8), level(640.0, 8)),
-            "host": "gpu01",
-            "fingerprint": Fingerprint(
-                flags={"tp_size": 8, "quantization": None}, env={"A": "1"}, is_env_partial=True, gpu={"count": 8}
-            ),
-        }
+        update={"levels": (level(88.8), level(640.0, 8)), "host": "gpu01", "fingerprint": PRINTS}
     )
     assert parse(rewritten(bare, more), "x") == more
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import platform
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from specmon.monitor.server import ServerMonitor
 from specmon.monitor.session import Session
 from specmon.monitor.snapshot import Role
 from specmon.references.model import Reference
-from specmon.sources.address import LocalPlace, RemotePlace, SourceAddress, parse_source
+from specmon.sources.address import LocalPlace, Place, RemotePlace, SourceAddress, parse_source
 from specmon.sources.events import Chunk, Refused
 from specmon.sources.files import read_whole
 from specmon.visible import visible
@@ -113,29 +114,31 @@ async def _read(session: Session, address: SourceAddress, hosts: Hosts) -> _Foun
                 raise UnreadableInput(event.reason)
     session.finish(key)
     chosen = _one_of(session, key, address.name)
-    if isinstance(place, RemotePlace):
-        if chosen is server:
-            await _look_at_process(session, key, place, hosts)
-        return _Found(address.name, chosen, place.host.name)
-    return _Found(address.name, chosen)
+    is_running_here = chosen is server and await _look_at_process(session, key, place, hosts)
+    host = platform.node() if is_running_here else None
+    return _Found(address.name, chosen, place.host.name if isinstance(place, RemotePlace) else host or None)
 
 
-async def _look_at_process(session: Session, key: str, place: RemotePlace, hosts: Hosts) -> None:
-    """A server that still runs can be asked for its environment; one that has ended took it along."""
+async def _look_at_process(session: Session, key: str, place: Place, hosts: Hosts) -> bool:
+    """A server that still runs is asked for its conditions; one that has ended took them along. Whether it runs."""
     server = session.server(key)
     if server.run is not None or server.life is None or server.life.has_ended:
-        return
-    from specmon.feeds.conditions import ProcessConditions
+        return False
+    from specmon.commands.connect import conditions_of
 
+    if (conditions := conditions_of(place, hosts)) is None:
+        return False
     try:
-        seen = await ProcessConditions(hosts.at(place.host), place.path).read()
+        seen = await conditions.read()
     except SpecmonError as error:
         click.echo(f"specmon: {visible(str(error))}", err=True)
-        return
-    if seen.fingerprint is not None:
-        session.attach_fingerprint(key, seen.fingerprint)
+        return False
+    if seen.fingerprint is None:
+        return False
+    session.attach_fingerprint(key, seen.fingerprint)
     if seen.reason:
         click.echo(f"specmon: {visible(f'{place}: {seen.reason}')}", err=True)
+    return True
 
 
 def _read_capture(session: Session, folder: Path) -> _Found:

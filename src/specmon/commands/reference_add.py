@@ -111,8 +111,8 @@ def _fingerprint(env: Sequence[str], flags: Sequence[str]) -> Fingerprint:
         name, value = _split("--flag", word)
         name = name.lstrip("-")
         for known, typed in parse_flags([f"--{name}={value}"]).items():
-            values[known] = _WORDS.get(value.lower(), typed) if isinstance(typed, str) else typed  # type: ignore[assignment]  # a list of flag values is one of JSON values
-    return Fingerprint(flags=values or None, env=variables or None, is_env_partial=bool(variables))
+            values[known] = _WORDS.get(value.lower(), typed) if isinstance(typed, str) else typed
+    return Fingerprint(flags=values or None, env=variables or None, env_is_partial=bool(variables))
 
 
 def _split(option: str, word: str) -> tuple[str, str]:

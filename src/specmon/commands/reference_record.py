@@ -132,7 +132,7 @@ def _joined(known: Reference, new: Reference, *, is_forced: bool) -> Reference:
         if getattr(prints, table) is None and getattr(new.fingerprint, table) is not None
     }
     if "env" in gained:
-        gained["is_env_partial"] = new.fingerprint.is_env_partial
+        gained |= {"env_is_partial": new.fingerprint.env_is_partial, "env_from": new.fingerprint.env_from}
     facts = {
         name: getattr(new, name)
         for name in ("host", "engine", "engine_version", "model")
@@ -157,4 +157,4 @@ def _tell_written(path: Path, reference: Reference, measured: Sequence[Measured]
     if prints.is_empty:
         tell("the log tells nothing of the conditions (no launch line), so a later change of them will not be seen.")
     elif prints.env is None:
-        tell("a log does not tell the environment; a capture, or a log over SSH while its server runs, does.")
+        tell("the environment is not known: a log does not tell it. It is asked for while the server runs.")

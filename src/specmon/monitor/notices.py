@@ -188,6 +188,10 @@ def _of_phases(life: Life) -> list[Notice]:
 def _of_life(server: ServerMonitor, life: Life, figures: RunFigures, *, is_finished: bool) -> list[Notice]:
     found = []
     samples = figures.counted
+    if life.fingerprint is not None and life.fingerprint.unread:
+        found.append(
+            Notice("conditions_unread", f"{life.fingerprint.unread_sentence}. A difference there is not seen.")
+        )
     if figures.ranks_missing:
         found.append(
             Notice(

@@ -72,9 +72,9 @@ def recording_of(
         tuple(f"{number} running: {fault}" for number, fault in unfit.items()),
         can_be_forced=any(level.decode_tok_s is not None for level in asked) and not is_speculative,
         engine=server.engine,
-        engine_version=None if life.launch is None else life.launch.version,
+        engine_version=(life.conditions.versions or {}).get("engine"),
         model=None if life.launch is None else life.launch.model,
-        fingerprint=_fingerprint(life),
+        fingerprint=life.conditions,
     )
 
 
@@ -170,14 +170,6 @@ def _context(life: Life, running: int) -> tuple[float, float] | None:
     levels = [life.statistics.level_of(tag, running) for tag in life.statistics.counted_ranks]
     tokens = [value for level in levels if level is not None for value in level.clean.context_tokens if value > 0]
     return (six_digits(min(tokens)), six_digits(max(tokens))) if tokens else None
-
-
-def _fingerprint(life: Life) -> Fingerprint:
-    """The conditions, with the variables that the log itself proves where nobody read the environment."""
-    conditions = life.conditions
-    if conditions.env is None and life.env:
-        return conditions.model_copy(update={"env": dict(life.env), "is_env_partial": True})
-    return conditions
 
 
 def _moment(

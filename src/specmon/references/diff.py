@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from pydantic import JsonValue
@@ -17,24 +18,36 @@ _ORDER = {"matters": 0, "unknown": 1, "expected": 2, "noise": 3}
 _MODEL_FLAGS = {"model_path", "model"}
 
 
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """One table of one fingerprint."""
+
+    table: Mapping[str, JsonValue] | Mapping[str, str] | None
+    is_whole: bool  # what is not in it is not set
+    origins: Mapping[str, str] = field(default_factory=dict)
+
+    def shown(self, name: str) -> str | None:
+        value = (self.table or {}).get(name)
+        if isinstance(value, list) and len(value) == 1:
+            value = value[0]  # a command line cannot tell `--cuda-graph-bs 1` from a list of one
+        if value is None:  # a flag that the engine prints as None is not set either
+            return None
+        return value if isinstance(value, str) else json.dumps(_written(value), ensure_ascii=False)
+
+
 def compare(before: Fingerprint, now: Fingerprint, *, is_speculation_expected: bool = False) -> tuple[Difference, ...]:
     """All differences, what matters first, in the order in which `before` names them.
 
     A table that one side never looked at gives none. A flag counts only where both sides name it, because
     a command line names a few of the hundreds that a launch line resolves; a variable that is set on one
-    side alone is a difference where the other side's environment was read whole.
+    side alone is a difference, unless the other side's environment could be read in part only.
     """
+    env_before, env_now = (_Side(each.env, not each.env_is_partial, each.env_from) for each in (before, now))
     found = [
-        *_table(
-            "env",
-            before.env,
-            now.env,
-            is_absence_told=(not before.is_env_partial, not now.is_env_partial),
-            is_speculation_expected=is_speculation_expected,
-        ),
-        *_table("flag", before.flags, now.flags, is_speculation_expected=is_speculation_expected),
-        *_table("version", before.versions, now.versions),
-        *_table("gpu", before.gpu, now.gpu),
+        *_table("env", env_before, env_now, is_speculation_expected),
+        *_table("flag", _Side(before.flags, False), _Side(now.flags, False), is_speculation_expected),
+        *_table("version", _Side(before.versions, False), _Side(now.versions, False), False),
+        *_table("gpu", _Side(before.gpu, False), _Side(now.gpu, False), False),
     ]
     return _sorted(found)
 
@@ -51,6 +64,8 @@ def compare_references(before: Reference, now: Reference) -> tuple[Difference, .
         if left is not None and right is not None and left != right
     ]
     prints = compare(before.fingerprint, now.fingerprint)
+    if any(difference.kind == "version" and difference.name == "engine" for difference in prints):
+        found = [difference for difference in found if difference.name != "engine_version"]
     is_model_a_flag = any(difference.name in _MODEL_FLAGS for difference in prints)
     if before.model is not None and now.model is not None and before.model != now.model and not is_model_a_flag:
         is_other = is_other_model(before.model, now.model)
@@ -68,33 +83,25 @@ def _sorted(found: list[Difference]) -> tuple[Difference, ...]:
     return tuple(sorted(found, key=lambda difference: _ORDER[difference.weight]))
 
 
-def _table(
-    kind: str,
-    before: Mapping[str, JsonValue] | Mapping[str, str] | None,
-    now: Mapping[str, JsonValue] | Mapping[str, str] | None,
-    *,
-    is_absence_told: tuple[bool, bool] = (False, False),  # a name that is not in `before`, in `now`, is not set
-    is_speculation_expected: bool = False,
-) -> list[Difference]:
-    if before is None or now is None:
+def _table(kind: str, before: _Side, now: _Side, is_speculation_expected: bool) -> list[Difference]:
+    if before.table is None or now.table is None:
         return []
     found = []
-    for name in dict.fromkeys((*before, *now)):
-        if (name not in before and not is_absence_told[0]) or (name not in now and not is_absence_told[1]):
+    for name in dict.fromkeys((*before.table, *now.table)):
+        if any(name not in (side.table or {}) and not side.is_whole for side in (before, now)):
             continue
-        left, right = _shown(before, name), _shown(now, name)
+        left, right = before.shown(name), now.shown(name)
         if left == right:
             continue
         weight = weigh(kind, name, is_speculation_expected=is_speculation_expected)
-        found.append(Difference(kind, name, left, right, weight.word, weight.reason))
+        found.append(Difference(kind, name, left, right, weight.word, weight.reason, _origin(name, before, now)))
     return found
 
 
-def _shown(table: Mapping[str, JsonValue] | Mapping[str, str], name: str) -> str | None:
-    value = table.get(name)
-    if value is None:  # a flag that the engine prints as None is not set either
-        return None
-    return value if isinstance(value, str) else json.dumps(_written(value), ensure_ascii=False)
+def _origin(name: str, before: _Side, now: _Side) -> str:
+    """The file where somebody will have to look."""
+    sides = (("before", before), ("now", now))
+    return ", ".join(f"{word} from {side.origins[name]}" for word, side in sides if name in side.origins)
 
 
 def _written(value: JsonValue) -> JsonValue:

@@ -14,7 +14,16 @@ def kept(fingerprint: Fingerprint) -> Fingerprint:
         None if table is None else {name: value for name, value in drop_secrets(table).items() if not _is_key(name)}
         for table in (fingerprint.flags, fingerprint.env, fingerprint.versions, fingerprint.gpu)
     )
-    return fingerprint.model_copy(update={"flags": flags, "env": env, "versions": versions, "gpu": gpu})
+    return fingerprint.model_copy(
+        update={
+            "flags": flags,
+            "env": env,
+            "env_from": {name: path for name, path in fingerprint.env_from.items() if name in (env or {})},
+            "versions": versions,
+            "gpu": gpu,
+            "unread": tuple(reason for reason in fingerprint.unread if is_harmless_text(reason)),
+        }
+    )
 
 
 def require_harmless(what: str, name: str, value: str) -> None:

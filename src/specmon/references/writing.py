@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tomlkit import TOMLDocument
     from tomlkit.items import InlineTable, Item, Table
 
+    from specmon.references.fingerprint import Fingerprint
     from specmon.references.model import Reference, ReferenceLevel, ReferenceSession
 
 # A file that begins with the first line must end with the last one, so that a cut is seen wherever it lies.
@@ -21,7 +22,7 @@ LAST_LINE = "# end of the reference"
 
 _HEAD = ("name", "note", "recorded_at", "host", "engine", "engine_version", "model", "tolerance")
 _LEVEL = ("running", "n", "tok_s", "tok_s_ci95", "cycle_ms", "sigma", "spread", "context_tokens")
-_TABLES = ("flags", "env", "versions", "gpu")
+_TABLES = ("flags", "env", "env_from", "versions", "gpu")
 
 
 def is_cut(text: str) -> bool:
@@ -87,17 +88,14 @@ def _lines(reference: Reference, moment_note: str) -> Iterator[str]:
     for session in reference.sessions:
         yield from ("", "[[session]]", *_session_lines(session))
     fingerprint = reference.fingerprint
-    if fingerprint.is_env_partial or _unset(fingerprint.flags):
+    if facts := _fingerprint_facts(fingerprint, _TABLES):
         yield from ("", "[fingerprint]")
-        if fingerprint.is_env_partial:
-            yield "is_env_partial = true"
-        if unset := _unset(fingerprint.flags):
-            yield f"{UNSET_FLAGS} = {_names(unset).as_string()}"
+        yield from (f"{name} = {item.as_string()}" for name, item in facts)
     for name in _TABLES:
-        table = getattr(fingerprint, name)
-        if table is not None:
+        if _is_told(fingerprint, name):
             yield from ("", f"[fingerprint.{name}]")
-            yield from (f"{_key(key)} = {_item(value).as_string()}" for key, value in _set(table).items())
+            table = _set(getattr(fingerprint, name))
+            yield from (f"{_key(key)} = {_item(value).as_string()}" for key, value in table.items())
 
 
 def _session_lines(session: ReferenceSession) -> Iterator[str]:
@@ -169,20 +167,36 @@ def _add_fingerprint(document: TOMLDocument, reference: Reference) -> None:
         return
     if "fingerprint" not in document:
         document["fingerprint"] = tomlkit.table(is_super_table=True)
-    for name in _TABLES:
-        table = getattr(fingerprint, name)
-        there = document["fingerprint"]
-        if table is None or name in there:
-            continue
+    there = document["fingerprint"]
+    gained = [name for name in _TABLES if _is_told(fingerprint, name) and name not in there]
+    for name, item in _fingerprint_facts(fingerprint, gained):
+        there[name] = item
+    for name in gained:
         new = tomlkit.table()
         _begin(new, document.as_string())
-        for key, value in _set(table).items():
+        for key, value in _set(getattr(fingerprint, name)).items():
             new[key] = _item(value)
         there[name] = new
-        if name == "flags" and (unset := _unset(table)):
-            there[UNSET_FLAGS] = _names(unset)
-        if name == "env" and fingerprint.is_env_partial:
-            there["is_env_partial"] = True
+
+
+def _is_told(fingerprint: Fingerprint, name: str) -> bool:
+    """An empty table was looked at and holds nothing, which is worth a line; but most have no origins."""
+    table = getattr(fingerprint, name)
+    return table is not None and (bool(table) or name != "env_from")
+
+
+def _fingerprint_facts(fingerprint: Fingerprint, tables: Sequence[str]) -> list[tuple[str, Item]]:
+    """What a file says of some tables beside them."""
+    import tomlkit
+
+    found: list[tuple[str, Item]] = []
+    if "env" in tables and fingerprint.env_is_partial:
+        found.append(("env_is_partial", tomlkit.item(True)))
+    if tables and fingerprint.unread:
+        found.append(("unread", _names([storable_text(reason) for reason in fingerprint.unread])))
+    if "flags" in tables and (unset := _unset(fingerprint.flags)):
+        found.append((UNSET_FLAGS, _names(unset)))
+    return found
 
 
 def _begin(table: Table, before: str) -> None:
@@ -227,7 +241,7 @@ def _names(names: list[str]) -> Item:
     array = tomlkit.array()
     for name in names:
         array.append(name)
-    return array.multiline(True) if len(names) > 4 else array
+    return array.multiline(True) if sum(map(len, names)) > 80 else array
 
 
 def _key(name: str) -> str:

@@ -95,7 +95,7 @@ def _fingerprint_lines(prints: Fingerprint) -> Iterator[str]:
     if prints.is_empty:
         yield "  conditions: nothing is known"
         return
-    env_title = "environment (as far as it is known)" if prints.is_env_partial else "environment"
+    env_title = "environment (as far as it is known)" if prints.env_is_partial else "environment"
     tables: tuple[tuple[str, Mapping[str, Any] | None], ...] = (
         (env_title, prints.env),
         ("versions", prints.versions),
@@ -106,7 +106,8 @@ def _fingerprint_lines(prints: Fingerprint) -> Iterator[str]:
             yield f"  {title}: not known"
         else:
             yield f"  {title}:" + ("" if table else " nothing is set")
-            yield from (f"    {name}={_short(value)}" for name, value in table.items())
+            yield from (f"    {name}={_short(value)}{_origin(prints, name)}" for name, value in table.items())
+    yield from (f"  not read: {reason}" for reason in prints.unread)
     if prints.flags is None:
         yield "  flags: not known"
         return
@@ -122,6 +123,10 @@ def _fingerprint_lines(prints: Fingerprint) -> Iterator[str]:
     yield from (f"    {name}={_short(value)}" for name, value in told.items())
     if (rest := len(prints.flags) - len(told)) > 0:
         yield f"    and {rest} more (--format toml shows all)"
+
+
+def _origin(prints: Fingerprint, name: str) -> str:
+    return f"  (from {prints.env_from[name]})" if name in prints.env_from else ""
 
 
 def speed_lines(left: Reference, right: Reference) -> list[str]:
@@ -153,7 +158,7 @@ def difference_lines(differences: Sequence[Difference], left: Reference, right: 
                 reason = one.reason
                 if reason:
                     yield f"  {reason}:"
-            yield f"    {change_text(one, ' -> ')}"
+            yield f"    {change_text(one, ' -> ')}" + (f"  ({one.origin})" if one.origin else "")
     for name in ("flags", "env", "versions", "gpu"):
         sides = [getattr(side.fingerprint, name) for side in (left, right)]
         if sides[0] is None and sides[1] is None:
