@@ -106,6 +106,11 @@ def test_force_takes_what_has_a_speed_at_all() -> None:
     assert [level.n for level in found.session.level] == [3]
 
 
+def test_force_takes_no_level_that_is_not_fit_where_another_is() -> None:
+    found = recorded(STEADY + decodes(100, 5, 700.0, running=8), is_forced=True)
+    assert [level.running for level in found.session.level] == [1]
+
+
 @pytest.mark.parametrize("log", [launch(0) + decodes(6, 40, accept=2.5), launch(0) + ready(5), ""])
 def test_speculative_server_and_a_log_without_a_speed_cannot_be_forced(log: str) -> None:
     assert not recorded(log, is_forced=True).can_be_forced

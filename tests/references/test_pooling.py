@@ -104,6 +104,10 @@ def test_second_look_at_one_life_is_no_second_session(new: object, is_known: boo
     assert (overlapping([known], new) is known) == is_known  # type: ignore[arg-type]  # the table holds sessions
 
 
+def test_another_level_of_the_same_life_may_be_added() -> None:
+    assert overlapping([session(level(88.0), day=1)], session(level(640.0, 8), day=1)) is None
+
+
 def test_on_another_host_only_the_same_figures_are_the_same_life() -> None:
     known = session(level(88.0), day=1)
     assert overlapping([known], session(level(91.0), day=1), is_other_host=True) is None

@@ -24,7 +24,7 @@ _LEVELS_TOLD = 4
 class Recording:
     """A life as it would be recorded. Faults are sentences without their full stop."""
 
-    session: ReferenceSession  # its levels: those that are fit, or all with a figure when that is forced
+    session: ReferenceSession  # its levels: those that are fit; when none is and that is forced, all with a figure
     recorded_at_note: str  # whose clock `session.recorded_at` is on
     faults: tuple[str, ...] = ()  # why it is not worth recording
     left_out: tuple[str, ...] = ()  # levels that are not fit, each with its reason
@@ -53,10 +53,11 @@ def recording_of(
     figures = life.figures()
     asked = [level for level in figures.levels if running in (None, level.running)]
     unfit = {level.running: fault for level in asked if (fault := _fault_of_level(level, figures)) is not None}
-    taken = [level for level in asked if level.decode_tok_s is not None and (is_forced or level.running not in unfit)]
+    fit = [level for level in asked if level.running not in unfit]
+    taken = fit or [level for level in asked if is_forced and level.decode_tok_s is not None]
     is_speculative = life.role is Role.SPECULATIVE
     faults = [*_faults_of_run(life, figures)]
-    if not any(level.running not in unfit for level in asked):
+    if not fit:
         faults.append(_why_no_level(asked, unfit, running))
     recorded_at, note = _moment(life.last_sample_at, server.utc_offset_s, is_utc=is_utc, now=now)
     started_at, _ = _moment(life.launched_at or life.first_sample_at, server.utc_offset_s, is_utc=is_utc, now=None)

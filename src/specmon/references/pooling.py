@@ -52,9 +52,18 @@ def overlapping(
 ) -> ReferenceSession | None:
     """A recording of the same server life or of the same time; a second look at one life is no second session.
 
-    On another host a server may well run at the same time, so only the very same figures give it away.
+    Levels that the first look left out may be added. On another host a server may well run at the same time, so only
+    the very same figures give it away.
     """
-    return next((known for known in sessions if _is_same_life(known, new, is_other_host=is_other_host)), None)
+    return next(
+        (
+            known
+            for known in sessions
+            if any(new.level_at(level.running) for level in known.level)
+            and _is_same_life(known, new, is_other_host=is_other_host)
+        ),
+        None,
+    )
 
 
 def _is_same_life(known: ReferenceSession, new: ReferenceSession, *, is_other_host: bool) -> bool:
@@ -63,7 +72,7 @@ def _is_same_life(known: ReferenceSession, new: ReferenceSession, *, is_other_ho
             return True
         if known.recorded_at is not None and new.recorded_at is not None:
             return _meet((known.started_at, known.recorded_at), (new.started_at, new.recorded_at))
-    return bool(known.level) and known.level == new.level
+    return known.level == new.level
 
 
 def _meet(left: tuple[datetime, datetime], right: tuple[datetime, datetime]) -> bool:
