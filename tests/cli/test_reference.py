@@ -541,23 +541,6 @@ def test_remove_asks_and_removes_only_what_is_in_the_folders(specmon: Specmon, h
     assert specmon("reference", "remove", "x", "--yes").status == 2
 
 
-# -- in use ------------------------------------------------------------------------------------------
-
-
-def test_reference_of_another_model_is_told_when_it_is_used(specmon: Specmon, here: Path) -> None:
-    assert specmon("reference", "add", "other", "--tok-s", "278", "--model", "/models/kimi").status == 0
-    assert specmon("reference", "add", "same", "--tok-s", "278", "--model", "/elsewhere/pycode-1b").status == 0
-
-    def kinds(name: str) -> set[str]:
-        done = specmon("summary", "--format", "json", "--reference", name, str(H200))
-        return {notice["kind"] for notice in json.loads(done.out)["servers"][0]["notices"]}
-
-    assert "reference_of_another_model" in kinds("other")
-    assert "reference_of_another_model" not in kinds("same")
-    text = specmon("summary", "--reference", "other", str(H200)).out
-    assert "recorded with the model /models/kimi, this server runs /models/pycode-1b" in text
-
-
 @pytest.mark.parametrize("command", ["record", "add", "list", "show", "diff", "remove"])
 def test_every_command_has_help_with_an_example(specmon: Specmon, command: str) -> None:
     done = specmon("reference", command, "--help")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 
 from specmon.analysis.figures import LevelFigures, RunFigures
 from specmon.monitor.life import Life
@@ -36,7 +35,6 @@ def notices_of(server: ServerMonitor, *, is_finished: bool) -> tuple[Notice, ...
     if (life := server.life) is not None:
         figures = life.figures(is_exact=is_finished)
         found += _of_life(server, life, figures, is_finished=is_finished)
-        found += _of_reference(server, life)
         found += _of_phases(life)
         found += _without_clean_samples(figures)
         for level in figures.levels:
@@ -141,22 +139,6 @@ def _of_formats(server: ServerMonitor) -> list[Notice]:
             )
         )
     return found
-
-
-def _of_reference(server: ServerMonitor, life: Life) -> list[Notice]:
-    """A reference of another model says nothing about this server."""
-    recorded, model = server.reference_model, life.launch.model if life.launch is not None else None
-    if recorded is None or model is None or server.role is Role.SPECULATIVE:
-        return []
-    if PurePosixPath(recorded).name == PurePosixPath(model).name:
-        return []  # wherever it lies
-    return [
-        Notice(
-            "reference_of_another_model",
-            f"The reference was recorded with the model {recorded}, this server runs {model}: one says "
-            "nothing about the other. Name a reference of this model.",
-        )
-    ]
 
 
 def _of_phases(life: Life) -> list[Notice]:

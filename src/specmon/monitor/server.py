@@ -47,7 +47,6 @@ class ServerMonitor:
         self.hidden = 0  # lines of which a carrier shows only the size
         self.recognised = 0
         self.outside = 0  # samples outside the times asked for
-        self.reference_model: str | None = None  # which model the reference that it is held against is of
         self.run: int | None = None  # the life that is asked for, counted from 1; None: the newest
         self.engine: str | None = None  # whose log it is; None while no line of it is known
         self.unreadable: str | None = None  # why the source could not be opened

@@ -77,7 +77,6 @@ class Session:
             from specmon.monitor.trust import TrustWatch
 
             trust = TrustWatch(self.reference)
-            server.reference_model = self.reference.model
         self._entries[key] = _Entry(server, label, trust)
         return server
 

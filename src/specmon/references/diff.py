@@ -76,7 +76,7 @@ def compare_references(before: Reference, now: Reference) -> tuple[Difference, .
 
 def is_other_model(left: str | None, right: str | None) -> bool:
     """Two models whose names differ, wherever they lie; what is not known is no other."""
-    return bool(left and right) and PurePosixPath(left or "").name != PurePosixPath(right or "").name
+    return bool(left and right) and PurePosixPath(left or "").name.lower() != PurePosixPath(right or "").name.lower()
 
 
 def _sorted(found: list[Difference]) -> tuple[Difference, ...]:

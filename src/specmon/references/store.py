@@ -88,11 +88,11 @@ def read_text(path: Path) -> str:
     except OSError as error:
         raise ConfigError(f"reference {path}: {_reason(error)}. Check the path.") from error
     if len(content) > _LARGEST:
-        raise ConfigError(f"reference {path}: it is larger than {_LARGEST >> 20} MB. Is this a reference file?")
+        raise ConfigError(f"reference {path}: it is larger than {_LARGEST >> 20} MB. Name a reference file.")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ConfigError(f"reference {path}: it is not UTF-8 text. Is this a reference file?") from error
+        raise ConfigError(f"reference {path}: it is not UTF-8 text. Name a reference file.") from error
 
 
 def load(path: Path, *, warn: Warn = lambda _: None, now: datetime | None = None) -> Reference:
@@ -109,7 +109,9 @@ def parse(text: str, place: str, *, warn: Warn = lambda _: None, now: datetime |
     try:
         content = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ConfigError(f"reference {place}: it is not valid TOML: {error}. Was the file cut?") from error
+        raise ConfigError(
+            f"reference {place}: it is not valid TOML: {error}. If it was cut, take it from a copy."
+        ) from error
     if is_cut(text):
         raise ConfigError(f"reference {place}: its last line is missing, so the file was cut. Take it from a copy.")
     try:
