@@ -24,7 +24,7 @@ ALLOWED: dict[str, set[str]] = {
     "block": set(),
     "events": {"block"},
     "formats": {"events", "faults", "secrets"},
-    "references": {"errors", "faults"},
+    "references": {"errors", "faults", "secrets"},
     "captures": {"errors", "references"},
     "sources": {"errors", "secrets"},
     "analysis": {"events", "references"},
@@ -34,6 +34,7 @@ ALLOWED: dict[str, set[str]] = {
         "events",
         "formats",
         "references",
+        "secrets",
         "sources.events",
         "sources.framing",
         "visible",
@@ -54,6 +55,7 @@ ALLOWED: dict[str, set[str]] = {
         "references",
         "reports",
         "resources",
+        "secrets",
         "sources",
         "ui",
         "visible",
@@ -122,7 +124,9 @@ def test_pure_part_loads_neither_asyncio_nor_asyncssh_nor_textual(part: str) -> 
 
 
 def test_command_line_loads_nothing_heavy() -> None:
-    assert not {"asyncio", "asyncssh", "textual", "numpy", "pydantic", "rich"} & loaded_by("import specmon.cli")
+    assert not {"asyncio", "asyncssh", "textual", "numpy", "pydantic", "rich", "tomlkit"} & loaded_by(
+        "import specmon.cli"
+    )
 
 
 def test_screen_loads_neither_ssh_nor_parsers() -> None:

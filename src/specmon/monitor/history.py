@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import chain, islice
 
 from specmon.analysis.sample import Reading
@@ -48,6 +49,7 @@ from specmon.monitor.lives import Lives
 from specmon.monitor.snapshot import Mark, MarkKind, Severity
 from specmon.monitor.trace import PlottedSample, Trace, excluded_word
 from specmon.monitor.underway import Underway
+from specmon.secrets import hide_in_text
 
 _FULL_CACHE = 0.98  # usage from which waiting requests mean that the cache is the limit
 _HELD_POSITIONS = 4000  # newest samples whose lines can be marked in the log
@@ -241,6 +243,8 @@ class History:
         life = self.lives.current or self.lives.begin()
         if event.at is not None:
             self.last_at = event.at if event.at == event.at else self.last_at
+        if isinstance(event, Crashed | CrashExplained | StopRequested | Exited):
+            event = replace(event, detail=hide_in_text(event.detail))  # it quotes the log
         match event:
             case Launched():
                 self.lives.of_launch(event.at).launched(event.at, Launch(event.flags, event.is_complete, event.version))

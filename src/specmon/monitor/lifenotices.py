@@ -19,6 +19,10 @@ def of_life(server: ServerMonitor, life: Life, figures: RunFigures, *, is_finish
     """What stands in the way of the figures of the life that is looked at."""
     found = []
     samples = figures.counted
+    if life.fingerprint is not None and life.fingerprint.unread:
+        found.append(
+            Notice("conditions_unread", f"{life.fingerprint.unread_sentence}. A difference there is not seen.")
+        )
     if figures.ranks_missing:
         found.append(
             Notice(

@@ -15,3 +15,4 @@ class Difference:
     now: str | None
     weight: str  # "matters", "unknown", "expected", "noise"
     reason: str = ""  # why it weighs that much, when that is known
+    origin: str = ""  # the files that set it, where no process's environment does: "now from /etc/nccl.conf"
