@@ -23,7 +23,7 @@ ALLOWED: dict[str, set[str]] = {
     "visible": set(),
     "events": set(),
     "formats": {"events", "faults", "secrets"},
-    "references": {"errors", "faults"},
+    "references": {"errors", "faults", "secrets"},
     "captures": {"errors", "references"},
     "sources": {"errors", "secrets"},
     "analysis": {"events", "references"},

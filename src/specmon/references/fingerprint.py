@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pydantic import BaseModel, ConfigDict, JsonValue
+from pydantic import BaseModel, ConfigDict, JsonValue, field_validator
+
+from specmon.secrets import drop_secrets
 
 
 class Fingerprint(BaseModel):
@@ -23,6 +25,12 @@ class Fingerprint(BaseModel):
     versions: dict[str, str] | None = None  # engine, torch, nccl, driver, kernel libraries
     gpu: dict[str, JsonValue] | None = None  # names, count, power_limit_w, clocks
     unread: tuple[str, ...] = ()  # what could not be read and why, a clause each
+
+    @field_validator("flags", "env", "env_from")
+    @classmethod
+    def _without_secrets(cls, table: dict[str, JsonValue] | None) -> dict[str, JsonValue] | None:
+        """Whoever wrote the file or the caller: no key gets in."""
+        return None if table is None else drop_secrets(table)
 
     @classmethod
     def of_process(
