@@ -8,7 +8,7 @@ the text would give as long as all digits fit into 53 bits.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -82,8 +82,3 @@ class Shape:
 def words_at(data: bytes, positions: Integers) -> Words:
     """The eight bytes at each position, the first one lowest; there must be so many."""
     return np.ndarray((len(data) - 7,), "<u8", data, 0, (1,))[positions]
-
-
-def digit_places(figures: Sequence[Figure]) -> list[int]:
-    """The places of all their digits."""
-    return [place for figure in figures for place in figure.places]
