@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from specmon.events import Json
+from specmon.reports.part import Part, key
 
 SCHEMA_VERSION: Literal[1] = 1
-
-
-class Part(BaseModel):
-    """A piece of the document: nothing but its own keys, no NaN."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, populate_by_name=True)
 
 
 class NoticeModel(Part):
@@ -38,7 +33,7 @@ class LaunchModel(Part):
     topk: int | None = None
     draft_model: str | None = None
     decode_log_interval: int | None = None
-    flags: dict[str, JsonValue] = Field(default_factory=dict)
+    flags: dict[str, Json] = key(default_factory=dict)
 
 
 class ExcludedModel(Part):
@@ -165,7 +160,7 @@ class DifferenceModel(Part):
     name: str
     baseline: str | None
     speculative: str | None
-    weight: str = Field(serialization_alias="class")
+    weight: str = key(printed_as="class")
 
 
 class AgainstModel(Part):
@@ -204,7 +199,7 @@ class CauseModel(Part):
     name: str
     reference: str | None
     now: str | None
-    weight: str = Field(serialization_alias="class")
+    weight: str = key(printed_as="class")
 
 
 class ReferenceModel(Part):
