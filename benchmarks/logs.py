@@ -84,7 +84,8 @@ def lines(
         variant = replace(variant, is_speculative=True)
     number, running = 0, 1
     while True:
-        at += timedelta(seconds=seconds_a_line)
+        if not number % len(variant.tags):  # the ranks report at the same time
+            at += timedelta(seconds=seconds_a_line)
         number += 1
         stamp = at.strftime("%Y-%m-%d %H:%M:%S")
         if variant.has_milliseconds:
@@ -93,7 +94,7 @@ def lines(
         speed = chance.gauss(88.8, 0.5)
         tokens = 300 + number % 900
         if variant.is_busy:
-            if not number % 40:
+            if not number % (40 * len(variant.tags)):
                 running = min(64, max(1, running + chance.choice((-3, -1, 1, 1, 4))))
             speed *= running
             tokens *= running

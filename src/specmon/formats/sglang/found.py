@@ -11,7 +11,7 @@ from specmon.events import PrefillColumns, SampleColumns
 from specmon.formats.sglang.linestamps import LineStamps
 from specmon.formats.sglang.shapes import AccessShape, FigureShape
 from specmon.formats.sglang.skimmed import as_floats, as_integers
-from specmon.formats.sglang.template import Floats, Integers, Shape
+from specmon.formats.sglang.template import Floats, Integers, Shape, Words
 
 _LINES_A_LOOK = 64  # that a block must have for each comparison with a shape, else the patterns are quicker
 
@@ -21,10 +21,13 @@ Table = list[tuple[Integers, list[Floats]]]  # lines and their figures, shape by
 class Found:
     """What the lines of one block have been found to be."""
 
-    def __init__(self, data: bytes, starts: Integers, sizes: Integers, stamps: LineStamps, most_rest: float) -> None:
+    def __init__(
+        self, data: bytes, starts: Integers, sizes: Integers, stamps: LineStamps, words: Words, most_rest: float
+    ) -> None:
         self.data = data
         self.starts = starts
         self.sizes = sizes
+        self.words = words  # behind the stamps: a row for each word, a column for each line
         self.rest: list[Integers] = []
         self.left = 0
         self.most_rest = most_rest

@@ -49,14 +49,16 @@ class LineStamps:
     """The first 24 bytes of each line, and which of the lines have no stamp of the form."""
 
     def __init__(self, data: bytes, starts: Integers, form: StampForm) -> None:
-        self._words = [words_at(data, starts + place) for place in (0, 8, 16)]
+        self._words = words_at(data, starts, 3)
         self.form = form
         self.unstamped: npt.NDArray[np.bool_] | None = None  # None: all lines have one
         self._is_one_hour = True  # and ten minutes: the first words of all lines are the same
-        for word, text, mask, carry in zip(self._words, form.text, form.mask, form.carry, strict=True):
+        for place, (word, text, mask, carry) in enumerate(
+            zip(self._words, form.text, form.mask, form.carry, strict=True)
+        ):
             if (word == word[0]).all():
                 word = word[:1]
-            elif word is not self._words[2]:
+            elif place < 2:
                 self._is_one_hour = False
             told = word ^ text
             wrong = ((told + carry) | told) & mask

@@ -103,24 +103,19 @@ class Skimmer:
         if not len(ends) or ends[-1] != len(data) - 1:
             return None
         starts = np.concatenate((np.zeros(1, np.int64), ends[:-1] + 1))
-        padded = data + bytes(_LONGEST + 8)
-        stamps = LineStamps(padded, starts, form_in(data))
         sizes = ends - starts
-        is_open = (sizes < _SHORTEST) | (sizes > _LONGEST)
-        found = Found(padded, starts, sizes, stamps, _MOST_REST * len(starts))
-        if stamps.unstamped is None:
-            found.leave(np.flatnonzero(is_open))
-            is_quick = self._split(found, np.flatnonzero(~is_open), (stamps.form.size,))
-        else:
-            is_quick = self._sort_foreign(found, stamps.unstamped)
-            found.leave(np.flatnonzero(is_open & ~stamps.unstamped))
-            is_quick = is_quick and self._split(
-                found, np.flatnonzero(~(is_open | stamps.unstamped)), (stamps.form.size,)
-            )
-        if not is_quick:
+        # What is compared may go beyond a line's end, so the last lines are left to the patterns.
+        count = int(np.searchsorted(starts, len(data) - _LONGEST - 8))
+        if not count:
+            return None
+        form = form_in(data)
+        stamps = LineStamps(data, starts[:count], form)
+        words = words_at(data, starts[:count] + form.size, _DEEPEST)
+        found = Found(data, starts[:count], sizes[:count], stamps, words, _MOST_REST * count)
+        if not self._sort(found, (form.size,)):
             self._pause = _PAUSE
             return None
-        rest = found.rest_lines(is_awaited=is_awaited)
+        rest = np.concatenate((found.rest_lines(is_awaited=is_awaited), np.arange(count, len(starts))))
         decode, prefill = found.decode(self._midnight), found.prefill(self._midnight)
         if decode is None or prefill is None:
             return None
@@ -140,12 +135,22 @@ class Skimmer:
             last_answer=found.last_answer,
         )
 
+    def _sort(self, found: Found, known: Known) -> bool:
+        """Sort all lines; False when the patterns are quicker."""
+        is_open = (found.sizes < _SHORTEST) | (found.sizes > _LONGEST)
+        if found.is_foreign is None:
+            found.leave(np.flatnonzero(is_open))
+            return self._split(found, np.flatnonzero(~is_open), known)
+        found.leave(np.flatnonzero(is_open & ~found.is_foreign))
+        is_quick = self._sort_foreign(found, found.is_foreign)
+        return is_quick and self._split(found, np.flatnonzero(~(is_open | found.is_foreign)), known)
+
     def _sort_foreign(self, found: Found, is_foreign: npt.NDArray[np.bool_]) -> bool:
         """Leave out the lines without a stamp that are known to say nothing, and the others to the parser."""
         is_open = (found.sizes < _SHORTEST_FOREIGN) | (found.sizes > _LONGEST)
         found.leave(np.flatnonzero(is_foreign & is_open))
         lines = np.flatnonzero(is_foreign & ~is_open)
-        words = words_at(found.data, found.starts[lines])
+        (words,) = words_at(found.data, found.starts[lines])
         heads = 0
         while len(lines):
             is_same = words == words[0]
@@ -169,12 +174,13 @@ class Skimmer:
 
     def _split(self, found: Found, lines: Integers, known: Known) -> bool:
         """Sort lines that share the stamp's size and the words behind it by the next word."""
-        words = words_at(found.data, found.starts[lines] + _behind(known))
+        words = found.words[len(known) - 1][lines]
         heads = 0
         while len(lines):
             is_same = words == words[0]
             key, group = (*known, int(words[0])), lines[is_same]
-            words, lines = words[~is_same], lines[~is_same]
+            others = np.flatnonzero(~is_same)
+            words, lines = words[others], lines[others]
             heads += 1
             kind = self._kinds.get(key)
             if kind is None:
