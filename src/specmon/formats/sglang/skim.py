@@ -1,8 +1,9 @@
 """Goes over a long block of SGLang's usual lines on arrays, and leaves the others for the patterns.
 
-A block qualifies when each of its lines begins with SGLang's stamp. What follows the stamp, up to eight bytes of the
-body, says what a line may be: one of a kind that nobody reads is left out without a further look; decode lines and
-answered requests are compared with the shapes that were seen before; all others are for the parser.
+What follows a stamp, up to eight bytes of the body, says what the line may be: one of a kind that nobody reads is left
+out without a further look; decode lines and answered requests are compared with the shapes that were seen before.
+Lines without a stamp are others' (bars, prints, uvicorn's own): those that say nothing by themselves are left out too,
+unless the line before may go on in them. All others are for the parser.
 """
 
 from __future__ import annotations
