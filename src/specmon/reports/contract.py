@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import Literal
 
-from specmon.events import Json
-from specmon.reports.part import Part, key
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 SCHEMA_VERSION: Literal[1] = 1
+
+
+class Part(BaseModel):
+    """A piece of the document: nothing but its own keys, no NaN."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, populate_by_name=True)
 
 
 class NoticeModel(Part):
@@ -33,7 +38,7 @@ class LaunchModel(Part):
     topk: int | None = None
     draft_model: str | None = None
     decode_log_interval: int | None = None
-    flags: dict[str, Json] = key(default_factory=dict)
+    flags: dict[str, JsonValue] = Field(default_factory=dict)
 
 
 class ExcludedModel(Part):
@@ -160,7 +165,7 @@ class DifferenceModel(Part):
     name: str
     baseline: str | None
     speculative: str | None
-    weight: str = key(printed_as="class")
+    weight: str = Field(serialization_alias="class")
 
 
 class AgainstModel(Part):
@@ -199,7 +204,7 @@ class CauseModel(Part):
     name: str
     reference: str | None
     now: str | None
-    weight: str = key(printed_as="class")
+    weight: str = Field(serialization_alias="class")
 
 
 class ReferenceModel(Part):

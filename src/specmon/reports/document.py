@@ -47,7 +47,8 @@ def document_of(session: Session) -> Document:
 
 def to_json(session: Session) -> str:
     """The document as strict JSON text, without a line end."""
-    return json.dumps(document_of(session).as_json(), ensure_ascii=False, indent=2, allow_nan=False)
+    document = document_of(session).model_dump(mode="json", by_alias=True)
+    return json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False)
 
 
 def _server(session: Session, server: ServerMonitor, name: str) -> ServerModel:
