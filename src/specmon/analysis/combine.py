@@ -11,7 +11,7 @@ from specmon.analysis.figures import LevelFigures, Throughput
 from specmon.analysis.level import RankLevel, graph_word
 from specmon.analysis.spread import Interval, deviation_of, interval_of_median, median_of, quantile_of
 
-_MANY = 20_000  # clean samples from which arrays are worth the import of numpy
+_MANY = 4_000  # clean samples from which arrays are worth the import of numpy
 
 
 def combine_levels(running: int, parts: Sequence[tuple[str, RankLevel | None]], *, samples: int) -> LevelFigures:

@@ -110,22 +110,27 @@ class StreamReader:
         self.append_plain(data, offset)
         return self.flush(offset, offset + len(data))
 
-    def read_long(self, data: bytes, offset: int, carried: re.Pattern[bytes]) -> list[Portion] | None:
+    def read_long(
+        self, data: bytes, offset: int, carried: re.Pattern[bytes], coloured: re.Pattern[bytes]
+    ) -> list[Portion] | None:
         """A long block of which the dialect can read most lines at once; None when it is to be read as usual.
 
-        Lines that the dialect does not know by their beginning are left, and only these can be `carried`.
+        Only lines that the dialect does not know by their beginning can be `carried`; the other pattern is for a block
+        with colours.
         """
         parser, dialect = self._parser, self._dialect
         if dialect is None or not isinstance(parser, Skimming) or self._places is not None or self._pieces:
             return None
-        if not isinstance(self._detector, Detector) or self._phases.may_read(data):
+        if not isinstance(self._detector, Detector) or self._phases.has_formats:
             return None
         if (skimmed := parser.skim(data)) is None:
             return None
-        rest = b"\n" + skimmed.rest
-        if carried.search(rest) or self._detector.change(rest, dialect.engine):
+        unusual = b"\n" + skimmed.unusual
+        scan = coloured if b"\x1b" in unusual else carried
+        if scan.search(unusual) or self._detector.change(unusual, dialect.engine):
             return None
         self._end = self._file_end = offset + len(data)
+        self._told += self._phases.read(data, offset)
         portion = self._portion(parser.feed_skimmed(skimmed, data, offset), None)
         return [replace(portion, text=data, hidden=self._take_hidden())]
 

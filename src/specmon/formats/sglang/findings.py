@@ -8,6 +8,7 @@ from typing import TypeVar
 from specmon.events import Answers, Block, Clock, LogEvent, PrefillColumns, SampleColumns, ZoneChanged
 from specmon.formats.sglang.columns import DecodeRow, PrefillRow, decode_columns, prefill_columns, sort_columns
 from specmon.formats.sglang.endings import Endings
+from specmon.formats.sglang.excerpt import Excerpt
 from specmon.formats.sglang.prefix import Prefix
 from specmon.formats.sglang.statistics import DecodeFigures, PrefillFigures
 
@@ -18,9 +19,10 @@ UVICORN = b"] INFO:     "
 class Findings:
     """Collects lines in any order; `block` puts them into the order of the stream."""
 
-    def __init__(self, text: bytes, start: int) -> None:
+    def __init__(self, text: bytes, start: int, excerpt: Excerpt | None = None) -> None:
         self.text = text  # the block behind a line feed, so that every line of it begins with one
-        self.start = start  # offset of the block's first byte
+        self.start = start  # offset of the block's first byte; zero in an excerpt of one
+        self._excerpt = excerpt
         self.decode_rows: list[DecodeRow] = []
         self.prefill_rows: list[PrefillRow] = []
         self.events: list[LogEvent] = []
@@ -34,8 +36,14 @@ class Findings:
         self._slow_prefill = PrefillColumns()
         self._is_dated = False
 
+    def offset(self, position: int) -> int:
+        """The offset in the stream of a position in the block."""
+        return self.start + position if self._excerpt is None else self._excerpt.offset(position)
+
     def line_end(self, offset: int) -> int:
         """Offset behind the line in which `offset` lies."""
+        if self._excerpt is not None:
+            return self._excerpt.line_end(offset)
         end = self.text.find(b"\n", offset - self.start + 1)
         return self.start + (len(self.text) if end < 0 else end)
 
@@ -105,6 +113,9 @@ class Findings:
         if self.decode_rows or self.prefill_rows:
             at = (self.decode_rows or self.prefill_rows)[0][1]
             self._is_dated = self._is_dated or at == at
+        decode, prefill = decode_columns(self.decode_rows), prefill_columns(self.prefill_rows)
+        if self._excerpt is not None:
+            decode.offset, prefill.offset = map(self._excerpt.placed, (decode.offset, prefill.offset))
         return Block(
             start=self.start,
             end=self.start + size,
@@ -112,8 +123,8 @@ class Findings:
             recognised=self.recognised + len(self.decode_rows) + len(self.prefill_rows) + self.text.count(UVICORN),
             clock=Clock.DATED if self._is_dated else Clock.NONE,
             ranks=ranks,
-            decode=joined(decode_columns(self.decode_rows), self._slow_decode),
-            prefill=joined(prefill_columns(self.prefill_rows), self._slow_prefill),
+            decode=joined(decode, self._slow_decode),
+            prefill=joined(prefill, self._slow_prefill),
             events=tuple(endings.explain(self.events)),
             answers=Answers(self.answers, self.answered_at),
             unparsed=array("q", sorted(self.unparsed)),
