@@ -128,7 +128,6 @@ class Skimmer:
             decode=decode,
             prefill=prefill,
             answers=found.answers,
-            has_milliseconds=stamps.has_milliseconds,
             starts=starts,
             rest_lines=rest,
             rest_starts=np.cumsum(sizes[rest]) - sizes[rest],

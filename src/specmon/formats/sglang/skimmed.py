@@ -23,7 +23,6 @@ class Skimmed:
     decode: SampleColumns  # offsets are those in the block
     prefill: PrefillColumns
     answers: int
-    has_milliseconds: bool
     starts: Integers  # of all lines in the block
     rest_lines: Integers  # numbers of those that are left
     rest_starts: Integers  # of these in `rest`
