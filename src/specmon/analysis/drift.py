@@ -134,6 +134,8 @@ class DriftWatch:
         self._slower.clear()
         self._faster.clear()
         self.noise.begin_again()
+        while len(self._recent) > self._way_back_samples:
+            self._recent.popleft()  # of the time before the return
         since = self._way_back_since
         self._forget_way_back()
         return self._turn(at, Drift.RECOVERED, since)

@@ -25,10 +25,9 @@ class NoiseSource(Enum):
 class NoiseLevel:
     """The long-run standard deviation of ln(C) to judge by, learned anew as samples come."""
 
-    __slots__ = ("_due", "_recent", "_seen", "live", "recorded", "sigma", "source")
+    __slots__ = ("_due", "_recent", "_seen", "recorded", "sigma", "source")
 
     def __init__(self, recorded: float | None, assumed: float) -> None:
-        self.live: float | None = None
         self.source = NoiseSource.ASSUMED if recorded is None else NoiseSource.RECORDED
         self.sigma = max(assumed if recorded is None else recorded, FLOOR_SIGMA)
         self.recorded = recorded
@@ -56,7 +55,6 @@ class NoiseLevel:
         live = long_run_sigma(self._recent)
         if live is None:
             return False
-        self.live = live
         before = self.sigma
         if self.recorded is None:
             self.source, self.sigma = NoiseSource.LIVE, max(cautious(live, count), FLOOR_SIGMA)

@@ -32,7 +32,8 @@ def causes_of(
 
 def _lost_graph(reference: Fingerprint, level: LevelFigures | None) -> list[Difference]:
     """The baseline decodes without CUDA graphs, and the reference was not recorded so."""
-    recorded_without = (reference.flags or {}).get("disable_cuda_graph") is True
-    if level is None or level.cuda_graph not in ("false", "mixed") or recorded_without:
+    disabled = (reference.flags or {}).get("disable_cuda_graph")
+    if level is None or level.cuda_graph not in ("false", "mixed") or disabled is True:
         return []
-    return [Difference("graph", "cuda graph", None, level.cuda_graph, "matters", _GRAPH_REASON)]
+    recorded = "true" if disabled is False else None  # a reference without flags does not say
+    return [Difference("graph", "cuda graph", recorded, level.cuda_graph, "matters", _GRAPH_REASON)]

@@ -51,7 +51,7 @@ def _noise(noise: NoiseLevel) -> str:
     """Said when the samples wander so much more than recorded that they are judged by what they do now."""
     if noise.source is not NoiseSource.LIVE or noise.recorded is None:
         return ""
-    return f"; its samples wander by {noise.sigma:.1%}, {noise.recorded:.1%} was recorded"
+    return f"; its samples wander by {noise.sigma * 100:.1f} %, {noise.recorded * 100:.1f} % was recorded"
 
 
 def tolerance_words(tolerance: float) -> str:

@@ -114,9 +114,8 @@ def _print_comparison(session: Session, judged: Judged | None, console: Console)
             lines.append(judged.against_sentence)
         lines += [f"note: {reason}" for reason in judged.reasons]
     for cause in trust.causes[:8]:
-        lines.append(
-            f"differs from the reference: {cause.name} was {cause.before or 'unset'}, is {cause.now or 'unset'}"
-        )
+        was = "" if cause.kind == "graph" and cause.before is None else f" was {cause.before or 'unset'},"
+        lines.append(f"differs from the reference: {cause.name}{was} is {cause.now or 'unset'}")
     for line in lines:
         _say(console, f"  {line}")
 
