@@ -21,9 +21,10 @@ ALLOWED: dict[str, set[str]] = {
     "secrets": set(),
     "resources": set(),
     "visible": set(),
-    "events": set(),
+    "block": set(),
+    "events": {"block"},
     "formats": {"events", "faults", "secrets"},
-    "references": {"errors", "faults"},
+    "references": {"errors", "faults", "secrets"},
     "captures": {"errors", "references"},
     "sources": {"errors", "secrets"},
     "analysis": {"events", "references"},
@@ -33,6 +34,7 @@ ALLOWED: dict[str, set[str]] = {
         "events",
         "formats",
         "references",
+        "secrets",
         "sources.events",
         "sources.framing",
         "visible",
@@ -53,12 +55,13 @@ ALLOWED: dict[str, set[str]] = {
         "references",
         "reports",
         "resources",
+        "secrets",
         "sources",
         "ui",
         "visible",
     },
 }
-PURE = ("events", "formats", "analysis", "secrets")
+PURE = ("block", "events", "formats", "analysis", "secrets")
 FORBIDDEN_IN_PURE = {"asyncio", "asyncssh", "textual", "rich", "click", "time", "datetime.now", "random", "socket"}
 
 
@@ -121,7 +124,9 @@ def test_pure_part_loads_neither_asyncio_nor_asyncssh_nor_textual(part: str) -> 
 
 
 def test_command_line_loads_nothing_heavy() -> None:
-    assert not {"asyncio", "asyncssh", "textual", "numpy", "pydantic", "rich"} & loaded_by("import specmon.cli")
+    assert not {"asyncio", "asyncssh", "textual", "numpy", "pydantic", "rich", "tomlkit"} & loaded_by(
+        "import specmon.cli"
+    )
 
 
 def test_screen_loads_neither_ssh_nor_parsers() -> None:

@@ -59,9 +59,82 @@ def test_server_is_told_by_its_command_line(args: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("args", "engine", "role", "port", "flags"),
+    [
+        (
+            ("/opt/venv/bin/python3", "/opt/venv/bin/vllm", "serve", "/m", "-tp", "8", "--enforce-eager"),
+            "vllm",
+            "baseline",
+            8000,
+            {"model": "/m", "tensor_parallel_size": 8, "enforce_eager": True},
+        ),
+        (
+            ("python3", "-m", "vllm.entrypoints.openai.api_server", "--model", "/m", "--port=9"),
+            "vllm",
+            "baseline",
+            9,
+            {"model": "/m", "port": 9},
+        ),
+        (
+            ("vllm", "serve", "/m", "--speculative-config", '{"method": "ngram", "num_speculative_tokens": 4}'),
+            "vllm",
+            "speculative",
+            8000,
+            {"model": "/m", "speculative_config": {"method": "ngram", "num_speculative_tokens": 4}},
+        ),
+        (
+            ("./build/bin/llama-server", "-m", "/t.gguf", "-c", "4096", "-np", "4", "-ngl", "99", "--metrics"),
+            "llama.cpp",
+            "baseline",
+            8080,
+            {"model": "/t.gguf", "ctx_size": 4096, "parallel": 4, "n_gpu_layers": 99, "metrics": True},
+        ),
+        (
+            ("llama-server", "-m", "/t.gguf", "-md", "/d.gguf", "--spec-draft-n-max", "4", "--port", "81"),
+            "llama.cpp",
+            "speculative",
+            81,
+            {"model": "/t.gguf", "model_draft": "/d.gguf", "n_max": 4, "port": 81},
+        ),
+        (
+            ("python3", "/usr/local/bin/trtllm-serve", "serve", "/m", "--extra_llm_api_options", "x.yaml"),
+            "tensorrt-llm",
+            "unknown",
+            8000,
+            {"model": "/m", "extra_llm_api_options": "x.yaml"},
+        ),
+    ],
+)
+def test_servers_of_every_engine_are_found(
+    args: tuple[str, ...], engine: str, role: str, port: int, flags: dict[str, object]
+) -> None:
+    server = only(process(10, args))
+    assert (server.engine, server.role, server.port, server.flags) == (engine, role, port, flags)
+
+
+def test_options_of_llama_cpp_may_stand_in_its_environment() -> None:
+    server = only(process(10, ("llama-server",), environ=(("LLAMA_ARG_PORT", "81"), ("LLAMA_ARG_API_KEY", "sesame"))))
+    assert (server.port, server.env) == (81, {"LLAMA_ARG_PORT": "81"})
+
+
+def test_renamed_workers_of_vllm_give_their_environment() -> None:
+    server = only(
+        process(10, ("vllm", "serve", "/m")),
+        process(11, ("VLLM::EngineCore",), 10, (("A", ""), ("VLLM_USE_V1", "1"))),
+        process(12, ("VLLM::Worker_TP0",), 11, (("A", ""), ("NCCL_ALGO", "Ring"))),
+        process(13, ("VLLM::APIServer_1",), 10, (("A", ""), ("VLLM_OTHER", "1"))),
+    )
+    assert (server.scheduler_pids, server.env) == ((11, 12), {"NCCL_ALGO": "Ring", "VLLM_USE_V1": "1"})
+
+
+@pytest.mark.parametrize(
     "args",
     [
         (),
+        ("vllm", "bench", "serve"),
+        ("bash", "-c", "llama-server -m x"),
+        ("tail", "-f", "llama-server.log"),
+        ("llama-cli", "-m", "x"),
         ("bash", "-c", "python3 -m sglang.launch_server --tp 8"),
         ("timeout", "10", *LAUNCH),
         ("sudo", *LAUNCH),
@@ -129,6 +202,38 @@ def test_log_is_where_the_output_goes(outputs: dict[int, OutputTarget], path: st
     assert found == path
     assert words in reason
     assert bool(reason) == bool(words)
+
+
+def test_log_behind_a_tee_is_the_file_that_it_writes() -> None:
+    teed = {"pipe:[123]": "/var/log/teed.log"}
+    assert choose_log({1: PIPE, 2: PIPE}, teed) == ("/var/log/teed.log", "")
+    assert choose_log({1: PIPE, 2: OutputTarget("/dev/null")}, teed) == (
+        "/var/log/teed.log",
+        "only stdout is in a file; stderr goes to /dev/null, where nothing is kept",
+    )
+    assert choose_log({1: PIPE, 2: PIPE}, {"pipe:[9]": "/x"})[0] is None
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="no /proc here")
+def test_server_that_logs_through_a_tee_is_found_with_its_file(tmp_path: Path) -> None:
+    package = tmp_path / "sglang"
+    package.mkdir()
+    (package / "launch_server.py").write_text("import time\ntime.sleep(60)\n")
+    log = tmp_path / "the log"
+    with subprocess.Popen(["tee", str(log)], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as tee:
+        server = subprocess.Popen(
+            [sys.executable, str(package / "launch_server.py")], stdout=tee.stdin, stderr=subprocess.STDOUT
+        )
+        try:
+            for _ in range(200):  # until tee has opened its file
+                if log.exists():
+                    break
+                time.sleep(0.01)
+            (found,) = [each for each in discover_local().servers if each.pid == server.pid]
+            assert (found.log_path, found.log_reason) == (str(log), "")
+        finally:
+            server.kill()
+            server.wait()
 
 
 def test_environment_is_the_union_without_secrets() -> None:
@@ -222,7 +327,7 @@ NAME = st.text("ABCDEFG_", min_size=1, max_size=8)
     )
 )
 def test_listing_comes_through_the_wire(processes: list[RunningProcess]) -> None:
-    listing = ProcessListing(tuple(processes), host_time=7.0)
+    listing = ProcessListing(tuple(processes), host_time=7.0, teed={"pipe:[1]": "/a b\n"})
     assert parse_processes(processes_answer(listing)) == listing
 
 

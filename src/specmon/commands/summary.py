@@ -11,13 +11,13 @@ import click
 from specmon.commands.dialects import reader_of
 from specmon.commands.places import Hosts, SshOptions, expanded, local_folder, open_source, parse_sides
 from specmon.commands.reference import chosen_reference, other_references
-from specmon.commands.span import chosen_window, require_run
+from specmon.commands.span import chosen_window, newest_of_files, require_run
 from specmon.errors import ConfigError, SpecmonError
 from specmon.monitor.session import Session
 from specmon.monitor.snapshot import Role
 from specmon.sources.address import LocalPlace, SourceAddress
 from specmon.sources.events import Refused, SourceEvent
-from specmon.sources.files import read_whole
+from specmon.sources.files import is_pipe, read_whole
 from specmon.visible import visible
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def summary(
     given = parse_sides(sources, baseline, speculative)
     if not given:
         raise ConfigError("summary needs a log: name a file, a capture directory, HOST:PATH or - for stdin.")
-    window = chosen_window(since, until, [address for _, address in given])
+    window = chosen_window(since, until, lambda: newest_of_files([address for _, address in given]))
     session = Session(
         reference=chosen_reference(reference, reference_tok_s),
         others=other_references(reference),
@@ -73,7 +73,7 @@ def _finished(
     reading: Coroutine[object, None, list[str]], given: Sequence[tuple[Role | None, SourceAddress]]
 ) -> list[str]:
     """What a coroutine answers. Files of this machine never make it wait, so they need no event loop."""
-    if all(isinstance(address.place, LocalPlace) for _, address in given):
+    if all(_is_at_hand(address) for _, address in given):
         try:
             reading.send(None)
         except StopIteration as end:
@@ -82,6 +82,11 @@ def _finished(
     import asyncio
 
     return asyncio.run(reading)
+
+
+def _is_at_hand(address: SourceAddress) -> bool:
+    """A file of this machine; a pipe may let one wait."""
+    return isinstance(address.place, LocalPlace) and (address.place.is_glob or not is_pipe(address.place.path))
 
 
 async def _read_all(session: Session, given: Sequence[tuple[Role | None, SourceAddress]], ssh: SshOptions) -> list[str]:
@@ -111,7 +116,7 @@ async def _read(session: Session, address: SourceAddress, role: Role | None, hos
         return
     key = _next_key(session)
     session.add(key, address.name, role=role, label=address.label)
-    if isinstance(address.place, LocalPlace):
+    if isinstance(address.place, LocalPlace) and _is_at_hand(address):
         _feed(session, key, read_whole(address.place.path))
     else:
         async for event in open_source(address, hosts, follow=False).events():

@@ -14,8 +14,10 @@ from specmon.references.fingerprint import Fingerprint
 from specmon.sources.events import Refused, Source
 
 # A new process is in the list before it writes its first line, but its children, which hold part of the
-# environment, come seconds later: look at once, and again when they are there.
+# environment, come seconds later: look at once, and again when they are there. A big model takes minutes to load, and
+# until then the server itself answers nothing; those later looks are for what is still missing.
 LOOKS_AFTER_LAUNCH_S = (0.0, 3.0, 15.0)
+LATE_LOOKS_S = (60.0, 300.0)
 
 _OVER_POLL_S = 0.1
 _LAST_BYTES_S = 1.0  # what has been written last is still on its way
@@ -27,6 +29,7 @@ class Seen:
 
     fingerprint: Fingerprint | None  # None: no process writes the log
     reason: str = ""  # why not all could be seen
+    process: str = ""  # tells one process from the next
 
 
 class Conditions(Protocol):
@@ -114,14 +117,23 @@ class LiveFeed:
     async def _look(self, channel: Channel) -> None:
         if channel.conditions is None:
             return
-        for delay_s in LOOKS_AFTER_LAUNCH_S:
+        fault, is_whole = "", False
+        for number, delay_s in enumerate((*LOOKS_AFTER_LAUNCH_S, *LATE_LOOKS_S)):
+            if number >= len(LOOKS_AFTER_LAUNCH_S) and is_whole:
+                break
             await self._sleep(delay_s)
             try:
                 seen = await channel.conditions.read()
-            except SpecmonError:
+            except SpecmonError as error:
+                fault = f"not read: launch flags, environment, versions and GPUs: {error}"
                 continue  # the log is followed all the same; the next look may succeed
+            fault, is_whole = "", not seen.reason
             if seen.fingerprint is not None:
-                self._session.attach_fingerprint(channel.key, seen.fingerprint)
-            if seen.reason and self._told_reasons.get(channel.key) != seen.reason:
-                self._told_reasons[channel.key] = seen.reason
-                self._session.tell(channel.key, self._clock(), seen.reason)
+                self._session.attach_fingerprint(channel.key, seen.fingerprint, seen.process)
+            self._tell(channel, seen.reason)
+        self._tell(channel, fault)
+
+    def _tell(self, channel: Channel, reason: str) -> None:
+        if reason and self._told_reasons.get(channel.key) != reason:
+            self._told_reasons[channel.key] = reason
+            self._session.tell(channel.key, self._clock(), reason)

@@ -143,7 +143,7 @@ class StreamReader:
         if envelope.is_supervisor and (event := read_supervisor(envelope.text, table.end)):
             self._told.append(event)
         has_stamp = envelope.at == envelope.at
-        kind = (envelope.clock, envelope.resolution_s, envelope.utc_offset_s) if has_stamp else None
+        kind = (envelope.clock, envelope.utc_offset_s) if has_stamp else None
         # A record of several lines that came in one object: all of them stand where the object stands.
         parts = envelope.text.splitlines(keepends=True) if envelope.text.count(b"\n") > 1 else (envelope.text,)
         for part in parts:
@@ -248,11 +248,12 @@ class StreamReader:
             told, self._told = self._told, []
             block = replace(block, events=tuple(sorted((*block.events, *told), key=lambda event: event.offset)))
         if places is None or places.is_plain(first := _first_offset(block)):
+            block = self._dater.leave(block)
             block = block if lines in (None, block.lines) else replace(block, lines=lines)
             return Portion(self.stream, engine, block, proven_at=self._proven_at)
         is_carried = first < places.stream[-1] or places.at[-1] == places.at[-1] or places.process[-1] >= 0
-        if places.has_stamps and is_carried:
-            block = self._dater.mend(block, places)
+        is_stamped = places.has_stamps and is_carried
+        block = self._dater.mend(block, places) if is_stamped else self._dater.leave(block)
         if places.has_processes and is_carried:
             _name_processes(block.decode, places)
             _name_processes(block.prefill, places)

@@ -14,6 +14,7 @@ from specmon.analysis.steps import StepTimes
 from specmon.events import Crashed, DraftsTimed, Habits, LogEvent, PhasesTimed
 from specmon.monitor.launch import DEFAULT_LOG_INTERVAL, Launch
 from specmon.monitor.snapshot import Role, RunState
+from specmon.monitor.writers import Writers
 
 if TYPE_CHECKING:
     from specmon.references.fingerprint import Fingerprint
@@ -45,6 +46,7 @@ class Life:
         self.first_sample_at: float | None = None
         self.last_sample_at: float | None = None
         self.last_stats_at: float | None = None
+        self.utc_offset_s: int | None = None  # where a stamp of this life carries a zone
         self.last_running: int | None = None
         self.env: dict[str, str] = {}
         self.happenings: list[Happening] = []
@@ -52,9 +54,12 @@ class Life:
         self.habits = Habits()
         self.draft_times = DraftTimes()
         self.fingerprint: Fingerprint | None = None
+        self._conditions: tuple[tuple[int, int, int, int], Fingerprint] | None = None
+        self.process = ""  # which process the fingerprint was read from
         self.server_pid: int | None = None  # of `Started server process`
         self.stats_pids: dict[int, float] = {}  # pid in the prefix of statistics lines: their last time
         self.stats_tags: set[str] = set()  # ranks of those lines
+        self.writers = Writers()
         self.statistics_off: str | None = None  # the server's own word for why it prints none
         self.step_times = StepTimes()
         self.phase_times = PhaseTimes()
@@ -93,11 +98,6 @@ class Life:
         self.statistics.cadence = replace(self.statistics.cadence, cycles_per_sample=interval)
         if launch.proposes_drafts:
             self.statistics.turn_speculative()
-
-    def set_clock(self, resolution_s: float) -> None:
-        """How finely the log's stamps tell time."""
-        if resolution_s != self.statistics.cadence.clock_resolution_s:
-            self.statistics.cadence = replace(self.statistics.cadence, clock_resolution_s=resolution_s)
 
     def set_habits(self, habits: Habits) -> None:
         """How the engine's samples are to be read."""
@@ -145,7 +145,8 @@ class Life:
         """An instrumented server says where the time of some cycles went."""
         if {"draft", "verify"} & event.ms.keys():
             self.statistics.turn_speculative()
-        source: PhaseSource = "probe" if event.source == "probe" else "custom"
+        known: dict[str, PhaseSource] = {"probe": "probe", "log": "log"}
+        source = known.get(event.source, "custom")
         self.phase_times.add(source, event.running, event.cycles, event.cycle_ms, event.ms)
 
     def stop_requested(self, event: LogEvent, detail: str) -> bool:
@@ -196,8 +197,10 @@ class Life:
             return False
         self.happenings += later.happenings
         self.stats_pids.update(later.stats_pids)
+        self.writers.take_over(later.writers)
         self.env.update(later.env)
         self.kv_full += later.kv_full
+        self.utc_offset_s = self.utc_offset_s if self.utc_offset_s is not None else later.utc_offset_s
         self._is_followed = False
         if later.last_stats_at is not None:
             self.stats_line(later.last_stats_at)
@@ -283,25 +286,26 @@ class Life:
             return probed
         if self.step_times.count:
             return self.step_times.figures(cycles)
+        if (staged := self.phase_times.figures("log", cycles, identity)) is not None:
+            return staged
         drafts = self.draft_times.figures(self.statistics.mean_cycle_ms, identity)
         return drafts or self.phase_times.figures("custom", cycles, identity)
 
     @property
     def conditions(self) -> Fingerprint:
-        """The fingerprint that was attached, else what the log alone proves."""
+        """What was read from the process, together with what the log proves."""
         from specmon.references.fingerprint import Fingerprint  # pydantic, for those who compare
 
-        flags = dict(self.launch.flags) if self.launch is not None else None
-        if self.fingerprint is None:
-            return Fingerprint.of_process(flags, None)
-        if self.fingerprint.flags is None and flags is not None:
-            return self.fingerprint.model_copy(update={"flags": flags})
-        return self.fingerprint
+        if self._conditions is None or self._conditions[0] != self.conditions_key:
+            read, launch = self.fingerprint or Fingerprint(), self.launch
+            flags, version = (None, None) if launch is None else (dict(launch.flags), launch.version)
+            self._conditions = (self.conditions_key, read.with_log(flags, self.env, version))
+        return self._conditions[1]
 
     @property
-    def conditions_key(self) -> tuple[int, int, int]:
+    def conditions_key(self) -> tuple[int, int, int, int]:
         """Changes when `conditions` may."""
-        return self.index, id(self.launch), id(self.fingerprint)
+        return self.index, id(self.launch), id(self.fingerprint), len(self.env)
 
     def figures(self, *, is_exact: bool = True) -> RunFigures:
         """The statistics so far; a picture for the screen may lag by a sample in five hundred."""

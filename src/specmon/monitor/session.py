@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from specmon.references.model import Reference
 
 
+_LOAD_BOTH = "Load both servers with the same number of clients, or give another --run, --since or --until."
+
+
 @dataclass(slots=True)
 class _Entry:
     server: ServerMonitor
@@ -101,15 +104,15 @@ class Session:
 
         return Pictures(self)
 
-    def attach_fingerprint(self, key: str, fingerprint: Fingerprint) -> None:
-        """Conditions of a server that were read from outside its log."""
+    def attach_fingerprint(self, key: str, fingerprint: Fingerprint, process: str = "") -> None:
+        """Conditions of a server that were read from outside its log; `process` tells one process from the next."""
         server = self._entries[key].server if key in self._entries else self.add(key, key)
-        server.attach_fingerprint(fingerprint)
+        server.attach_fingerprint(fingerprint, process)
 
     def tell(self, key: str, at: float, text: str) -> None:
         """Something about a server that its log does not say and a reader must know: a line of the event list."""
         server = self._entries[key].server
-        server.history.tell(at, Severity.WARNING, text)
+        server.history.chronicle.tell(at, Severity.WARNING, text)
         server.version += 1
 
     def mark_unreadable(self, key: str, source: str, reason: str) -> None:
@@ -228,7 +231,7 @@ class Session:
         if all(len(servers) == 1 for servers in sides.values()):
             judged = self.judge()
             if judged is not None and judged.comparison.baseline is None:
-                found.append(Notice("no_common_level", judged.sentence))
+                found.append(Notice("no_common_level", f"{judged.sentence}. {_LOAD_BOTH}"))
         return tuple(found)
 
     def snapshot(self, now: float, *, playback: Playback | None = None, demo_note: str = "") -> Snapshot:

@@ -115,7 +115,9 @@ def _print_comparison(session: Session, judged: Judged | None, console: Console)
         lines += [f"note: {reason}" for reason in judged.reasons]
     for cause in trust.causes[:8]:
         was = "" if cause.kind == "graph" and cause.before is None else f" was {cause.before or 'unset'},"
-        lines.append(f"differs from the reference: {cause.name}{was} is {cause.now or 'unset'}")
+        change = f"{cause.name}{was} is {cause.now or 'unset'}"
+        why = "; ".join(filter(None, (cause.origin, cause.reason)))
+        lines.append(f"differs from the reference: {change}{f' ({why})' if why else ''}")
     for line in lines:
         _say(console, f"  {line}")
 
@@ -147,7 +149,7 @@ def _print_life(server: ServerMonitor, life: Life, console: Console) -> None:
     if life.statistics.is_speculative:
         where += f", speculation {life.speculation}"
     if life.last_sample_at is not None:
-        moment = stamp(life.last_sample_at, server.utc_offset_s)
+        moment = stamp(life.last_sample_at, life.utc_offset_s)
         where += f", last sample {moment}" if moment is not None else ""
     _say(console, f"  {where}")
     _say(console, f"  {_counts(figures, server)}")

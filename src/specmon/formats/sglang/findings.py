@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from typing import TypeVar
 
-from specmon.events import Answers, Block, Clock, LogEvent, PrefillColumns, SampleColumns
+from specmon.events import Answers, Block, Clock, LogEvent, PrefillColumns, SampleColumns, ZoneChanged
 from specmon.formats.sglang.columns import DecodeRow, PrefillRow, decode_columns, prefill_columns, sort_columns
 from specmon.formats.sglang.endings import Endings
 from specmon.formats.sglang.prefix import Prefix
@@ -24,6 +24,7 @@ class Findings:
         self.decode_rows: list[DecodeRow] = []
         self.prefill_rows: list[PrefillRow] = []
         self.events: list[LogEvent] = []
+        self.zones: list[tuple[int, int | None]] = []  # of stamps that were looked at one by one, by offset
         self.unparsed: list[int] = []
         self.recognised = 0
         self.clipped = 0
@@ -32,8 +33,6 @@ class Findings:
         self._slow_decode = SampleColumns()
         self._slow_prefill = PrefillColumns()
         self._is_dated = False
-        self._has_milliseconds = False
-        self._utc_offset_s: int | None = None
 
     def line_end(self, offset: int) -> int:
         """Offset behind the line in which `offset` lies."""
@@ -43,9 +42,14 @@ class Findings:
     def note_prefix(self, prefix: Prefix) -> None:
         """Remember what kind of clock the block has."""
         self._is_dated = self._is_dated or prefix.at == prefix.at
-        self._has_milliseconds = self._has_milliseconds or prefix.has_milliseconds
-        if self._utc_offset_s is None:
-            self._utc_offset_s = prefix.utc_offset_s
+
+    def tell_zones(self, before: int | None) -> int | None:
+        """Add an event where the zone of the stamps changes; answers the last one."""
+        for offset, zone in sorted(self.zones, key=lambda place: place[0]):
+            if zone != before:
+                self.events.append(ZoneChanged(offset, utc_offset_s=zone))
+                before = zone
+        return before
 
     def note_answers(self, count: int, at: float) -> None:
         """Count requests that were answered with success, the last of them at `at`."""
@@ -95,7 +99,8 @@ class Findings:
 
     def block(self, ranks: tuple[str, ...], endings: Endings) -> Block:
         """All of it, in line order."""
-        self.events.sort(key=lambda event: event.offset)
+        # What is known of a stamp comes before what its line says.
+        self.events.sort(key=lambda event: (event.offset, not isinstance(event, ZoneChanged)))
         size = len(self.text) - 1
         if self.decode_rows or self.prefill_rows:
             at = (self.decode_rows or self.prefill_rows)[0][1]
@@ -106,8 +111,6 @@ class Findings:
             lines=self.text.count(b"\n") - 1,
             recognised=self.recognised + len(self.decode_rows) + len(self.prefill_rows) + self.text.count(UVICORN),
             clock=Clock.DATED if self._is_dated else Clock.NONE,
-            clock_resolution_s=0.001 if self._has_milliseconds else 1.0,
-            utc_offset_s=self._utc_offset_s,
             ranks=ranks,
             decode=joined(decode_columns(self.decode_rows), self._slow_decode),
             prefill=joined(prefill_columns(self.prefill_rows), self._slow_prefill),

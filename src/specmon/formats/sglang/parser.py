@@ -87,6 +87,7 @@ class SglangParser:
         self._traceback = TracebackReader(b"sglang")
         self._is_dense = True  # many lines of one minute are read by pattern
         self._endings = Endings()
+        self._utc_offset_s: int | None = None  # of the last stamp that was looked at
         self._end = 0  # offset after the last byte
         self._skimmer: Skimmer | None = None
 
@@ -102,6 +103,7 @@ class SglangParser:
         self._open_launches = {at: record for at, record in self._open_launches.items() if at == start + len(block)}
         self._end = start + len(block)
         self._traceback.end_block(self._end)
+        self._utc_offset_s = found.tell_zones(self._utc_offset_s)
         return found.block(tuple(self._ranks), self._endings)
 
     def skim(self, block: bytes) -> Skimmed | None:
@@ -130,6 +132,7 @@ class SglangParser:
             found.note_answers(skimmed.answers + len(answers), self._prefixes.loose(line).at)
         self._open_launches.clear()
         self._end = start + len(block)
+        self._utc_offset_s = found.tell_zones(self._utc_offset_s)
         return skimmed.joined(found.block(tuple(self._ranks), self._endings), start, len(block))
 
     def finish(self) -> Block:
@@ -291,6 +294,8 @@ class SglangParser:
 
     def _read_body(self, kind: int, body: bytes, prefix: Prefix, offset: int, is_ended: bool, found: Findings) -> None:
         found.note_prefix(prefix)
+        if prefix.at == prefix.at:
+            found.zones.append((offset, prefix.utc_offset_s))
         if b"\x1b" in body:
             body = _STYLE.sub(b"", body)
         if kind == _STATISTICS:
