@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -50,6 +52,24 @@ def chosen_reference(name: str | None, short: str | None) -> Reference | None:
     if short is not None:
         return parse_short(short)
     return None if name is None else loaded(name)[1]
+
+
+def other_references(name: str | None) -> Callable[[], tuple[Reference, ...]]:
+    """The references recorded beside the one of --reference: those of its folder, or of all where names are looked up.
+
+    They are read when they are asked for, once.
+    """
+
+    @cache
+    def read() -> tuple[Reference, ...]:
+        from specmon.references.beside import recorded_in
+        from specmon.references.store import is_path
+
+        if name is not None and is_path(name):
+            return recorded_in((Path(name).expanduser().parent,))
+        return recorded_in(reference_folders())
+
+    return read
 
 
 def loaded(name: str) -> tuple[Path, Reference]:

@@ -10,7 +10,7 @@ import click
 
 from specmon.commands.dialects import reader_of
 from specmon.commands.places import Hosts, SshOptions, expanded, local_folder, open_source, parse_sides
-from specmon.commands.reference import chosen_reference
+from specmon.commands.reference import chosen_reference, other_references
 from specmon.commands.span import chosen_window, newest_of_files, require_run
 from specmon.errors import ConfigError, SpecmonError
 from specmon.monitor.session import Session
@@ -45,6 +45,7 @@ def summary(
     window = chosen_window(since, until, lambda: newest_of_files([address for _, address in given]))
     session = Session(
         reference=chosen_reference(reference, reference_tok_s),
+        others=other_references(reference),
         reader=reader_of(format_files, window),
         run=run,
         is_watched=False,
@@ -129,7 +130,11 @@ def _read_captured(session: Session, folder: Path, log: CapturedLog, role: Role 
     session.add(key, str(folder / log.path.name), role=declared)
     _feed(session, key, read_whole(str(log.path)))
     session.finish(key)
-    if log.lives:
+    lives = session.server(key).lives
+    if len(lives) == len(log.lives):  # each restart was seen by both: then nothing is to be guessed
+        for life, known in zip(lives, log.lives, strict=True):
+            life.fingerprint = known.fingerprint
+    elif log.lives:
         session.attach_fingerprint(key, log.lives[-1].fingerprint)
 
 

@@ -114,7 +114,8 @@ def _print_comparison(session: Session, judged: Judged | None, console: Console)
             lines.append(judged.against_sentence)
         lines += [f"note: {reason}" for reason in judged.reasons]
     for cause in trust.causes[:8]:
-        change = f"{cause.name} was {cause.before or 'unset'}, is {cause.now or 'unset'}"
+        was = "" if cause.kind == "graph" and cause.before is None else f" was {cause.before or 'unset'},"
+        change = f"{cause.name}{was} is {cause.now or 'unset'}"
         why = "; ".join(filter(None, (cause.origin, cause.reason)))
         lines.append(f"differs from the reference: {change}{f' ({why})' if why else ''}")
     for line in lines:
