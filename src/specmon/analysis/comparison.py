@@ -24,6 +24,7 @@ class Comparison:
     speedup: float | None = None
     ci95: Interval | None = None
     delivered_speedup: float | None = None
+    delivered_ci95: Interval | None = None
     accept_len: float | None = None
     break_even_accept_len: float | None = None  # A* = C / S
     headroom: float | None = None  # A / A* - 1
@@ -76,7 +77,9 @@ def compare_levels(baseline: LevelFigures, speculative: LevelFigures, *, is_comp
     break_even = _ratio(speculative.cycle_ms, baseline.cycle_ms)
     if break_even is not None and baseline.accept_len is not None:
         break_even *= baseline.accept_len  # 1 for a baseline, more when two speculative set-ups are compared
-    interval = _interval(baseline, speculative, speedup)
+    interval = interval_of_ratio(
+        speculative.decode_tok_s, speculative.decode_tok_s_ci95, baseline.decode_tok_s, baseline.decode_tok_s_ci95
+    )
     accept = speculative.accept_len
     verdict, decided_by = _verdict(baseline, speculative, speedup, interval)
     return Comparison(
@@ -86,6 +89,12 @@ def compare_levels(baseline: LevelFigures, speculative: LevelFigures, *, is_comp
         speedup=speedup,
         ci95=interval,
         delivered_speedup=_ratio(speculative.delivered_tok_s, baseline.delivered_tok_s),
+        delivered_ci95=interval_of_ratio(
+            speculative.delivered_tok_s,
+            speculative.delivered_tok_s_ci95,
+            baseline.delivered_tok_s,
+            baseline.delivered_tok_s_ci95,
+        ),
         accept_len=accept,
         break_even_accept_len=break_even,
         headroom=accept / break_even - 1 if accept is not None and break_even else None,
@@ -105,7 +114,7 @@ def compare_with_number(
     verdict = "cannot tell"
     if interval is not None and speculative.clean >= SAMPLES_NEEDED:
         low, high = tok_s_ci95 if tok_s_ci95 is not None else (tok_s, tok_s)
-        verdict = _word((interval[0] / high, interval[1] / low))
+        verdict = word_of((interval[0] / high, interval[1] / low))
     return AgainstLevel(
         speedup=decode / tok_s,
         delivered_speedup=None,  # a reference records no delivery
@@ -121,16 +130,22 @@ def _verdict(
     fewest = min(baseline.clean, speculative.clean)
     if fewest < SAMPLES_NEEDED or interval is None or speedup is None:
         return "cannot tell", SAMPLES_NEEDED if fewest < SAMPLES_NEEDED else None
-    word = _word(interval)
+    word = word_of(interval)
     if word != "cannot tell":
         return word, None
-    # An interval shrinks with the root of n; it must clear 1, or fit into the band of equality.
+    # An interval shrinks with the root of n.
     half = math.log(interval[1] / interval[0]) / 2
-    distance = max(abs(math.log(speedup)), math.log(EQUAL_BAND[1]) - abs(math.log(speedup)), 1e-3)
-    return word, math.ceil(fewest * (half / distance) ** 2)
+    return word, math.ceil(fewest * (half / distance_to_decide(speedup)) ** 2)
 
 
-def _word(interval: Interval) -> str:
+def distance_to_decide(speedup: float) -> float:
+    """How narrow the half of an interval must be, in ln, to clear 1 or to fit into the band of equality."""
+    away = abs(math.log(speedup))
+    return max(away, math.log(EQUAL_BAND[1]) - away, 1e-3)
+
+
+def word_of(interval: Interval) -> str:
+    """The verdict word for an interval of the speed-up."""
     if EQUAL_BAND[0] <= interval[0] and interval[1] <= EQUAL_BAND[1]:
         return "equal"
     if interval[0] > 1:
@@ -138,17 +153,20 @@ def _word(interval: Interval) -> str:
     return "slower" if interval[1] < 1 else "cannot tell"
 
 
-def _interval(baseline: LevelFigures, speculative: LevelFigures, speedup: float | None) -> Interval | None:
-    """Half widths in ln add up as independent errors do."""
-    below = above = 0.0
-    for level, is_divisor in ((baseline, True), (speculative, False)):
-        if level.decode_tok_s is None or level.decode_tok_s_ci95 is None:
-            return None
-        low = math.log(level.decode_tok_s / level.decode_tok_s_ci95[0])
-        high = math.log(level.decode_tok_s_ci95[1] / level.decode_tok_s)
-        below += (high if is_divisor else low) ** 2
-        above += (low if is_divisor else high) ** 2
-    return None if speedup is None else interval_around(speedup, (math.sqrt(below), math.sqrt(above)))
+def half_widths_of(value: float, interval: Interval) -> tuple[float, float]:
+    """How far an interval reaches below and above its value, in ln."""
+    return math.log(value / interval[0]), math.log(interval[1] / value)
+
+
+def interval_of_ratio(
+    above: float | None, above_ci95: Interval | None, below: float | None, below_ci95: Interval | None
+) -> Interval | None:
+    """The interval of a quotient of two independent figures: half widths in ln add up as errors do."""
+    if not above or not below or above_ci95 is None or below_ci95 is None:
+        return None
+    low, high = half_widths_of(above, above_ci95)
+    divisor_low, divisor_high = half_widths_of(below, below_ci95)
+    return interval_around(above / below, (math.hypot(low, divisor_high), math.hypot(high, divisor_low)))
 
 
 def _ratio(above: float | None, below: float | None) -> float | None:

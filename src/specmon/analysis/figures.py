@@ -35,6 +35,7 @@ class LevelFigures:
     decode_tok_s: float | None = None
     decode_tok_s_ci95: Interval | None = None
     delivered_tok_s: float | None = None
+    delivered_tok_s_ci95: Interval | None = None
     prefill_share: float | None = None
     accept_len: float | None = None
     acceptance_rate: float | None = None  # accepted / proposed, where the log counts both
