@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from specmon.analysis.clean import CleanColumns
+from specmon.analysis.delivery import Delivery
 from specmon.analysis.median import RunningMedian
 from specmon.analysis.rules import MOVED_AFTER, OUTLIER_FACTOR, OUTLIER_NEEDS, Rule
 from specmon.analysis.sample import Sample
@@ -48,7 +49,7 @@ class RankLevel:
         "accept_sum",
         "accepted",
         "clean",
-        "cycles_delivered",
+        "delivery",
         "drafted",
         "graphs",
         "median",
@@ -60,11 +61,9 @@ class RankLevel:
         "recent_queue",
         "running",
         "samples",
-        "seconds_delivered",
         "streak",
         "timed_cycles",
         "timed_ms",
-        "tokens_delivered",
     )
 
     def __init__(self, running: int) -> None:
@@ -79,9 +78,7 @@ class RankLevel:
         self.timed_cycles = 0.0
         self.drafted = 0.0  # draft tokens that were proposed, where the log counts them
         self.accepted = 0.0
-        self.cycles_delivered = 0.0
-        self.seconds_delivered = 0.0
-        self.tokens_delivered = 0.0
+        self.delivery = Delivery()
         self.graphs: Counter[int] = Counter()
         self.recent_context: deque[float] = deque(maxlen=_RECENT)  # of all samples: for a level without a clean one
         self.recent_queue: deque[float] = deque(maxlen=_RECENT)
@@ -119,9 +116,7 @@ class RankLevel:
     def deliver(self, sample: Sample) -> None:
         """Count a window into the delivered throughput."""
         if sample.window_s > 0 and sample.tokens == sample.tokens:
-            self.tokens_delivered += sample.tokens
-            self.seconds_delivered += sample.window_s
-            self.cycles_delivered += sample.window_cycles
+            self.delivery.add(sample.tokens, sample.window_s, sample.window_cycles)
 
     def admit(self, sample: Sample, changed: list[Judgement], *, can_move: bool = True) -> Rule:
         """Rule 6 on a sample that passed the others; verdicts that change with it go to `changed`.

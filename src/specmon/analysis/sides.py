@@ -14,14 +14,16 @@ from dataclasses import dataclass
 
 from specmon.analysis.comparison import (
     SAMPLES_NEEDED,
+    decode_error_of,
+    delivered_error_of,
     distance_to_decide,
-    half_widths_of,
     interval_of_ratio,
     word_of,
 )
 from specmon.analysis.figures import LevelFigures, RunFigures
 from specmon.analysis.spread import Interval
 from specmon.analysis.student import student95
+from specmon.analysis.uncertainty import LogError
 
 _MOST_RUNS = 1000  # a side; beyond, no number of runs is a plan
 
@@ -80,10 +82,8 @@ def compare_sides(
     left_out = len(baselines) + len(speculatives) - len(base) - len(spec)
     if not base or not spec:
         return SidesComparison("cannot tell" if is_comparable else "not comparable", base, spec, left_out)
-    speedup, interval, spreads = _ratio(base, spec, lambda run: run.decode_tok_s, lambda run: run.decode_tok_s_ci95)
-    delivered, delivered_interval, _ = _ratio(
-        base, spec, lambda run: run.delivered_tok_s, lambda run: run.delivered_tok_s_ci95
-    )
+    speedup, interval, spreads = _ratio(base, spec, lambda run: run.decode_tok_s, decode_error_of)
+    delivered, delivered_interval, _ = _ratio(base, spec, lambda run: run.delivered_tok_s, delivered_error_of)
     accept = _mean([run.accept_len for run in spec])
     cycle, step = _mean([run.cycle_ms for run in spec]), _mean([run.cycle_ms for run in base])
     break_even = cycle / step if cycle and step else None
@@ -117,13 +117,13 @@ def _ratio(
     base: Sequence[LevelFigures],
     spec: Sequence[LevelFigures],
     value_of: Callable[[LevelFigures], float | None],
-    interval_of: Callable[[LevelFigures], Interval | None],
+    error_of: Callable[[LevelFigures], LogError | None],
 ) -> tuple[float | None, Interval | None, tuple[float | None, float | None]]:
     """The ratio of geometric means, its interval, and the spread of each side's logarithms."""
     if len(base) == len(spec) == 1:
         values = value_of(spec[0]), value_of(base[0])
         ratio = values[0] / values[1] if values[0] and values[1] else None
-        return ratio, interval_of_ratio(values[0], interval_of(spec[0]), values[1], interval_of(base[0])), (None, None)
+        return ratio, interval_of_ratio(ratio, error_of(spec[0]), error_of(base[0])), (None, None)
     logarithms: list[list[float]] = []
     for side in (base, spec):
         known = [value for run in side if (value := value_of(run))]
@@ -137,9 +137,8 @@ def _ratio(
     within = 0.0
     for side in (base, spec):
         for run in side:
-            value, interval = value_of(run), interval_of(run)
-            if value is not None and interval is not None:
-                within += (max(half_widths_of(value, interval)) / len(side)) ** 2
+            if (error := error_of(run)) is not None:
+                within += (error.half_width / len(side)) ** 2
     half = max(half, math.sqrt(within))
     return math.exp(middle), (math.exp(middle - half), math.exp(middle + half)), (spreads[0], spreads[1])
 
