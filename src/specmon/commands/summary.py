@@ -13,6 +13,7 @@ from specmon.commands.places import Hosts, SshOptions, expanded, local_folder, o
 from specmon.commands.reference import chosen_reference
 from specmon.commands.span import chosen_window, require_run
 from specmon.errors import ConfigError, SpecmonError
+from specmon.monitor.asking import asked_load
 from specmon.monitor.session import Session
 from specmon.monitor.snapshot import Role
 from specmon.sources.address import LocalPlace, SourceAddress
@@ -31,6 +32,7 @@ def summary(
     speculative: Sequence[str],
     reference: str | None,
     reference_tok_s: str | None,
+    running: str | None,
     ssh: SshOptions,
     since: str | None,
     until: str | None,
@@ -47,6 +49,7 @@ def summary(
         reference=chosen_reference(reference, reference_tok_s),
         reader=reader_of(format_files, window),
         run=run,
+        running=asked_load(running),
         is_watched=False,
     )
     unread = _finished(_read_all(session, given, ssh), given)
