@@ -68,7 +68,7 @@ def client_decode_tok_s(content: dict[str, Any]) -> tuple[float, float] | None:
         first_s = request["ttft_s"] if "ttft_s" in request else request["ttft"]
         time_s = request["t1"] - request["t0"] - first_s
         if time_s > 0 and any(start - 0.01 <= request["t0"] <= end for start, end in spans):
-            tokens.append(request["tokens"] - 1)
+            tokens.append((request["tokens"] if "tokens" in request else request["tok"]) - 1)
             seconds.append(time_s)
     if not tokens:
         return None
