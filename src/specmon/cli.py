@@ -104,6 +104,14 @@ def _reference(function: _Function) -> _Function:
     return function
 
 
+def _running(function: _Function) -> _Function:
+    return click.option(
+        "--running",
+        metavar="N|LO-HI",
+        help="Compare at N running requests, or over all numbers from LO to HI; else where both have most samples.",
+    )(function)
+
+
 def _formats(function: _Function) -> _Function:
     return click.option(
         "--format-file",
@@ -222,6 +230,7 @@ def cli() -> None:
 @click.argument("hosts", nargs=-1, required=True, metavar="HOST...")
 @_sides
 @_reference
+@_running
 @click.option("--from-start", is_flag=True, help="Read each log from its beginning, not only its last megabytes.")
 @_formats
 @_ssh
@@ -241,6 +250,7 @@ def connect(**options: Any) -> int:
 @click.argument("sources", nargs=-1, metavar="[SOURCE]...")
 @_sides
 @_reference
+@_running
 @_speed("1")
 @_span
 @_formats
@@ -273,6 +283,7 @@ def demo(**options: Any) -> int:
 @click.argument("sources", nargs=-1, metavar="[SOURCE]...")
 @_sides
 @_reference
+@_running
 @click.option(
     "--format",
     "form",
@@ -378,7 +389,7 @@ def _out(function: _Function) -> _Function:
     return function
 
 
-def _running(function: _Function) -> _Function:
+def _one_level(function: _Function) -> _Function:
     return click.option(
         "--running", type=click.IntRange(min=1), metavar="B", help="Only this number of running requests; else all."
     )(function)
@@ -387,7 +398,7 @@ def _running(function: _Function) -> _Function:
 @reference.command("record", epilog="Example: specmon reference record nccl-tuned gpu01:/var/log/base.log --run 2")
 @click.argument("name")
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
-@_running
+@_one_level
 @_out
 @click.option("--force", "is_forced", is_flag=True, help="Record what is not worth recording, too.")
 @_span
@@ -446,7 +457,7 @@ def reference_show(**options: Any) -> int:
 @click.argument("before", metavar="NAME")
 @click.argument("now", metavar="NAME|SOURCE")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
-@_running
+@_one_level
 @_span
 @_formats
 @_ssh

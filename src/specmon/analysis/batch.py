@@ -244,9 +244,7 @@ class _Level:
         with np.errstate(divide="ignore", invalid="ignore"):
             window_s = tokens / batch.tok_s
         told = is_busy & (batch.tok_s > 0) & (window_s > 0)
-        level.tokens_delivered = _add_up(level.tokens_delivered, tokens[told])
-        level.seconds_delivered = _add_up(level.seconds_delivered, window_s[told])
-        level.cycles_delivered = _add_up(level.cycles_delivered, np.full(np.count_nonzero(told), cycles))
+        level.delivery.extend(tokens[told], window_s[told], cycles)
 
     def _take(self, clean: Integers, index: Integers) -> None:
         level, batch = self._level, self._batch

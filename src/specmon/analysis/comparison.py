@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from specmon.analysis.estimate import interval_around
 from specmon.analysis.figures import LevelFigures, RunFigures
 from specmon.analysis.spread import Interval
+from specmon.analysis.student import NORMAL95, student95
+from specmon.analysis.uncertainty import LogError, coefficients_for
 
 SAMPLES_NEEDED = 10  # clean samples a side, below which no verdict is given
 EQUAL_BAND = (0.98, 1.02)
+_MOST_SAMPLES = 10_000_000  # beyond, no log is long enough
 DISAGREEMENT = 0.10  # by which the delivered speed-up may differ before the sentence says so
 
 
@@ -24,23 +26,32 @@ class Comparison:
     speedup: float | None = None
     ci95: Interval | None = None
     delivered_speedup: float | None = None
+    delivered_ci95: Interval | None = None
     accept_len: float | None = None
     break_even_accept_len: float | None = None  # A* = C / S
     headroom: float | None = None  # A / A* - 1
-    decided_by: int | None = None  # clean samples a side that would decide at this spread
+    decided_by: int | None = None  # clean samples a side that would decide at this spread; None: no number would
+    between: float | None = None  # standard deviation of ln(tok/s) between sessions that the interval holds
 
     @property
     def running(self) -> int | None:
-        """B of the compared level."""
+        """B of the compared level, the centre of a band."""
         return self.baseline.running if self.baseline is not None else None
 
     @property
+    def running_range(self) -> tuple[int, int] | None:
+        """Lowest and highest B of a band."""
+        return self.baseline.running_range if self.baseline is not None else None
+
+    @property
     def is_delivery_different(self) -> bool:
-        """Delivery lies on the other side of 1, or differs by more than a tenth."""
+        """Delivery lies on the other side of 1, by more than what counts as equal, or differs by more than a tenth."""
         if self.speedup is None or self.delivered_speedup is None:
             return False
+        apart = self.delivered_speedup / self.speedup
         on_other_side = (self.speedup - 1) * (self.delivered_speedup - 1) < 0
-        return on_other_side or abs(self.delivered_speedup / self.speedup - 1) > DISAGREEMENT
+        is_beyond_noise = not EQUAL_BAND[0] <= apart <= EQUAL_BAND[1]
+        return (on_other_side and is_beyond_noise) or abs(apart - 1) > DISAGREEMENT
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +59,7 @@ class AgainstLevel:
     """A speculative level against one recorded number."""
 
     speedup: float
+    ci95: Interval | None
     delivered_speedup: float | None
     break_even_accept_len: float
     headroom: float
@@ -70,67 +82,104 @@ def common_level(
     )
 
 
-def compare_levels(baseline: LevelFigures, speculative: LevelFigures, *, is_comparable: bool = True) -> Comparison:
-    """All figures of the pair and the verdict."""
+def compare_levels(
+    baseline: LevelFigures, speculative: LevelFigures, *, is_comparable: bool = True, between: float | None = None
+) -> Comparison:
+    """All figures of the pair and the verdict.
+
+    `between` is the standard deviation of ln(tok/s) between sessions of this baseline, where its reference tells it.
+    """
     speedup = _ratio(speculative.decode_tok_s, baseline.decode_tok_s)
     break_even = _ratio(speculative.cycle_ms, baseline.cycle_ms)
     if break_even is not None and baseline.accept_len is not None:
         break_even *= baseline.accept_len  # 1 for a baseline, more when two speculative set-ups are compared
-    interval = _interval(baseline, speculative, speedup)
+    delivered = _ratio(speculative.delivered_tok_s, baseline.delivered_tok_s)
+    errors = decode_error_of(speculative), decode_error_of(baseline)
+    interval = interval_of_ratio(speedup, *errors, between)
     accept = speculative.accept_len
-    verdict, decided_by = _verdict(baseline, speculative, speedup, interval)
+    fewest = min(baseline.clean, speculative.clean)
+    verdict = "cannot tell" if interval is None or fewest < SAMPLES_NEEDED else word_of(interval)
+    decided_by = None
+    if fewest < SAMPLES_NEEDED:
+        decided_by = SAMPLES_NEEDED
+    elif verdict == "cannot tell" and speedup is not None and errors[0] is not None and errors[1] is not None:
+        decided_by = _samples_to_decide(speedup, fewest, errors[0].joined(errors[1]), between or 0.0)
     return Comparison(
         verdict=verdict if is_comparable else "not comparable",
         baseline=baseline,
         speculative=speculative,
         speedup=speedup,
         ci95=interval,
-        delivered_speedup=_ratio(speculative.delivered_tok_s, baseline.delivered_tok_s),
+        delivered_speedup=delivered,
+        delivered_ci95=interval_of_ratio(
+            delivered, delivered_error_of(speculative), delivered_error_of(baseline), between
+        ),
         accept_len=accept,
         break_even_accept_len=break_even,
         headroom=accept / break_even - 1 if accept is not None and break_even else None,
         decided_by=decided_by,
+        between=between,
     )
 
 
 def compare_with_number(
-    speculative: LevelFigures, tok_s: float, cycle_ms: float, tok_s_ci95: Interval | None = None
+    speculative: LevelFigures,
+    tok_s: float,
+    cycle_ms: float,
+    tok_s_ci95: Interval | None = None,
+    between: float | None = None,
 ) -> AgainstLevel | None:
-    """The speculative level against a recorded baseline; None without a speed of its own."""
+    """The speculative level against a recorded baseline; None without a speed of its own.
+
+    `between` is the standard deviation of ln(tok/s) between the sessions of the recording, where it is known.
+    """
     decode, cycle, accept = speculative.decode_tok_s, speculative.cycle_ms, speculative.accept_len
     if decode is None or cycle is None or accept is None:
         return None
     break_even = cycle / cycle_ms
-    interval = speculative.decode_tok_s_ci95
-    verdict = "cannot tell"
-    if interval is not None and speculative.clean >= SAMPLES_NEEDED:
-        low, high = tok_s_ci95 if tok_s_ci95 is not None else (tok_s, tok_s)
-        verdict = _word((interval[0] / high, interval[1] / low))
+    speedup = decode / tok_s
+    recorded = error_of(tok_s, tok_s_ci95, None) or LogError(0.0)
+    interval = interval_of_ratio(speedup, decode_error_of(speculative), recorded, between)
     return AgainstLevel(
-        speedup=decode / tok_s,
+        speedup=speedup,
+        ci95=interval,
         delivered_speedup=None,  # a reference records no delivery
         break_even_accept_len=break_even,
         headroom=accept / break_even - 1,
-        verdict=verdict,
+        verdict="cannot tell" if interval is None or speculative.clean < SAMPLES_NEEDED else word_of(interval),
     )
 
 
-def _verdict(
-    baseline: LevelFigures, speculative: LevelFigures, speedup: float | None, interval: Interval | None
-) -> tuple[str, int | None]:
-    fewest = min(baseline.clean, speculative.clean)
-    if fewest < SAMPLES_NEEDED or interval is None or speedup is None:
-        return "cannot tell", SAMPLES_NEEDED if fewest < SAMPLES_NEEDED else None
-    word = _word(interval)
-    if word != "cannot tell":
-        return word, None
-    # An interval shrinks with the root of n; it must clear 1, or fit into the band of equality.
-    half = math.log(interval[1] / interval[0]) / 2
-    distance = max(abs(math.log(speedup)), math.log(EQUAL_BAND[1]) - abs(math.log(speedup)), 1e-3)
-    return word, math.ceil(fewest * (half / distance) ** 2)
+def _samples_to_decide(speedup: float, count: int, error: LogError, between: float) -> int | None:
+    """How many clean samples a side the interval needs at this spread; None when more would not help.
+
+    The noise within the runs shrinks with the root of n and its factor with the freedom that n affords; what sessions
+    differ by stays.
+    """
+    noise = error.standard_error * math.sqrt(count)
+    distance = distance_to_decide(speedup)
+
+    def is_enough(samples: int) -> bool:
+        factor = student95(coefficients_for(samples))
+        return math.hypot(factor * noise / math.sqrt(samples), NORMAL95 * between) < distance
+
+    if not is_enough(_MOST_SAMPLES):
+        return None
+    low, high = count, _MOST_SAMPLES
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if is_enough(middle) else (middle, high)
+    return high
 
 
-def _word(interval: Interval) -> str:
+def distance_to_decide(speedup: float) -> float:
+    """How narrow the half of an interval must be, in ln, to clear 1 or to fit into the band of equality."""
+    away = abs(math.log(speedup))
+    return max(away, math.log(EQUAL_BAND[1]) - away, 1e-3)
+
+
+def word_of(interval: Interval) -> str:
+    """The verdict word for an interval of the speed-up."""
     if EQUAL_BAND[0] <= interval[0] and interval[1] <= EQUAL_BAND[1]:
         return "equal"
     if interval[0] > 1:
@@ -138,17 +187,34 @@ def _word(interval: Interval) -> str:
     return "slower" if interval[1] < 1 else "cannot tell"
 
 
-def _interval(baseline: LevelFigures, speculative: LevelFigures, speedup: float | None) -> Interval | None:
-    """Half widths in ln add up as independent errors do."""
-    below = above = 0.0
-    for level, is_divisor in ((baseline, True), (speculative, False)):
-        if level.decode_tok_s is None or level.decode_tok_s_ci95 is None:
-            return None
-        low = math.log(level.decode_tok_s / level.decode_tok_s_ci95[0])
-        high = math.log(level.decode_tok_s_ci95[1] / level.decode_tok_s)
-        below += (high if is_divisor else low) ** 2
-        above += (low if is_divisor else high) ** 2
-    return None if speedup is None else interval_around(speedup, (math.sqrt(below), math.sqrt(above)))
+def error_of(value: float | None, interval: Interval | None, error: LogError | None) -> LogError | None:
+    """The error of a figure: as told, else from its interval, taken as a normal one."""
+    if error is not None or interval is None or not value:
+        return error
+    return LogError(max(math.log(value / interval[0]), math.log(interval[1] / value)) / NORMAL95)
+
+
+def decode_error_of(level: LevelFigures) -> LogError | None:
+    """Of ln(decode throughput)."""
+    return error_of(level.decode_tok_s, level.decode_tok_s_ci95, level.decode_error)
+
+
+def delivered_error_of(level: LevelFigures) -> LogError | None:
+    """Of ln(delivered throughput)."""
+    return error_of(level.delivered_tok_s, level.delivered_tok_s_ci95, level.delivered_error)
+
+
+def interval_of_ratio(
+    ratio: float | None, above: LogError | None, below: LogError | None, between: float | None = None
+) -> Interval | None:
+    """The interval of a quotient of two independent figures.
+
+    `between` is the standard deviation of ln(tok/s) between sessions of the baseline, where it is known.
+    """
+    if ratio is None or above is None or below is None:
+        return None
+    error = above.joined(below)
+    return (error if between is None else error.joined(LogError(between))).around(ratio)
 
 
 def _ratio(above: float | None, below: float | None) -> float | None:

@@ -9,6 +9,7 @@ from typing import Literal
 
 from specmon.analysis.level import Move
 from specmon.analysis.spread import Interval
+from specmon.analysis.uncertainty import LogError
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +28,17 @@ class Throughput:
 class LevelFigures:
     """One number of running requests, all ranks of the server together."""
 
-    running: int  # of one rank
+    running: int  # of one rank; the centre of a band
     samples: int
     clean: int
     counted: int = 0  # samples without those of duplicate ranks
     tok_s: Throughput = Throughput()
     decode_tok_s: float | None = None
     decode_tok_s_ci95: Interval | None = None
+    decode_error: LogError | None = None  # of ln(decode_tok_s): what the interval is made of
     delivered_tok_s: float | None = None
+    delivered_tok_s_ci95: Interval | None = None
+    delivered_error: LogError | None = None
     prefill_share: float | None = None
     accept_len: float | None = None
     acceptance_rate: float | None = None  # accepted / proposed, where the log counts both
@@ -47,6 +51,7 @@ class LevelFigures:
     outliers: int = 0
     moves: tuple[Move, ...] = ()
     ranks_without_clean: tuple[str, ...] = ()  # "" stands for a rank without a tag
+    running_range: tuple[int, int] | None = None  # a band of levels, whose throughputs are per request
 
 
 @dataclass(frozen=True, slots=True)

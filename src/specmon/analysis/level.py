@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from specmon.analysis.clean import CleanColumns
+from specmon.analysis.delivery import Delivery
 from specmon.analysis.median import RunningMedian
 from specmon.analysis.rules import MOVED_AFTER, OUTLIER_FACTOR, OUTLIER_NEEDS, Rule
 from specmon.analysis.sample import Sample
@@ -34,6 +36,7 @@ class Move:
     running: int
     clean: int
     cycle_ms: float | None
+    accept_len: float | None = None
 
 
 class RankLevel:
@@ -48,7 +51,7 @@ class RankLevel:
         "accept_sum",
         "accepted",
         "clean",
-        "cycles_delivered",
+        "delivery",
         "drafted",
         "graphs",
         "median",
@@ -60,11 +63,9 @@ class RankLevel:
         "recent_queue",
         "running",
         "samples",
-        "seconds_delivered",
         "streak",
         "timed_cycles",
         "timed_ms",
-        "tokens_delivered",
     )
 
     def __init__(self, running: int) -> None:
@@ -79,9 +80,7 @@ class RankLevel:
         self.timed_cycles = 0.0
         self.drafted = 0.0  # draft tokens that were proposed, where the log counts them
         self.accepted = 0.0
-        self.cycles_delivered = 0.0
-        self.seconds_delivered = 0.0
-        self.tokens_delivered = 0.0
+        self.delivery = Delivery()
         self.graphs: Counter[int] = Counter()
         self.recent_context: deque[float] = deque(maxlen=_RECENT)  # of all samples: for a level without a clean one
         self.recent_queue: deque[float] = deque(maxlen=_RECENT)
@@ -119,9 +118,7 @@ class RankLevel:
     def deliver(self, sample: Sample) -> None:
         """Count a window into the delivered throughput."""
         if sample.window_s > 0 and sample.tokens == sample.tokens:
-            self.tokens_delivered += sample.tokens
-            self.seconds_delivered += sample.window_s
-            self.cycles_delivered += sample.window_cycles
+            self.delivery.add(sample.tokens, sample.window_s, sample.window_cycles)
 
     def admit(self, sample: Sample, changed: list[Judgement], *, can_move: bool = True) -> Rule:
         """Rule 6 on a sample that passed the others; verdicts that change with it go to `changed`.
@@ -145,6 +142,14 @@ class RankLevel:
         cycles = self.clean.cycles_ms(slice(None))
         known: npt.NDArray[np.float64] = cycles[cycles == cycles]
         return known
+
+    def _clean_accept_len(self) -> float | None:
+        """A of the samples that count, weighted by cycles."""
+        if (only := self.clean.accept_len.only) is not None:
+            return only if only == only and len(self.clean) else None
+        told = [(a, n) for a, n in zip(self.clean.accept_len, self.clean.cycles, strict=True) if a == a and n > 0]
+        cycles = math.fsum(n for _, n in told)
+        return math.fsum(a * n for a, n in told) / cycles if cycles > 0 else None
 
     def _set_aside(self, sample: Sample, changed: list[Judgement]) -> Rule:
         """Note an outlier; the last of five in a row moves the level."""
@@ -182,7 +187,7 @@ class RankLevel:
         """Five outliers in a row are a new level of speed: only what comes from there on counts."""
         if not self._can_move:
             return self._join(newest, changed)
-        self.moves.append(Move(self.running, len(self.clean), self.median.value))
+        self.moves.append(Move(self.running, len(self.clean), self.median.value, self._clean_accept_len()))
         changed.extend(Judgement(index, Rule.SUPERSEDED) for index in self.clean.index)
         streak, self.streak = self.streak, []
         self.clean = CleanColumns(self.running)

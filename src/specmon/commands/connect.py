@@ -16,6 +16,7 @@ from specmon.commands.show import show
 from specmon.errors import SourceRefused
 from specmon.feeds.conditions import ProcessConditions
 from specmon.feeds.live import Channel, LiveFeed
+from specmon.monitor.asking import asked_load
 from specmon.monitor.session import Session
 from specmon.monitor.snapshot import Role
 from specmon.sources.address import HostAddress, LocalPlace, Place, RemotePlace, SourceAddress, parse_host
@@ -34,6 +35,7 @@ def connect(
     speculative: Sequence[str],
     reference: str | None,
     reference_tok_s: str | None,
+    running: str | None,
     format_files: Sequence[Path],
     ssh: SshOptions,
     from_start: bool,
@@ -47,6 +49,7 @@ def connect(
         reference=chosen_reference(reference, reference_tok_s),
         others=other_references(reference),
         reader=reader_of(format_files),
+        running=asked_load(running),
     )
     addresses = [parse_host(host) for host in hosts]
     given = parse_sides((), baseline, speculative, first_host=addresses[0])

@@ -13,6 +13,7 @@ from specmon.commands.places import Hosts, SshOptions, expanded, local_folder, o
 from specmon.commands.reference import chosen_reference, other_references
 from specmon.commands.span import chosen_window, newest_of_files, require_run
 from specmon.errors import ConfigError, SpecmonError
+from specmon.monitor.asking import asked_load
 from specmon.monitor.session import Session
 from specmon.monitor.snapshot import Role
 from specmon.sources.address import LocalPlace, SourceAddress
@@ -31,6 +32,7 @@ def summary(
     speculative: Sequence[str],
     reference: str | None,
     reference_tok_s: str | None,
+    running: str | None,
     ssh: SshOptions,
     since: str | None,
     until: str | None,
@@ -48,6 +50,7 @@ def summary(
         others=other_references(reference),
         reader=reader_of(format_files, window),
         run=run,
+        running=asked_load(running),
         is_watched=False,
     )
     unread = _finished(_read_all(session, given, ssh), given)

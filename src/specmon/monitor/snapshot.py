@@ -241,7 +241,7 @@ class ComparisonView:
 
     verdict: Verdict
     sentence: str
-    running: int | None = None
+    running: int | None = None  # the centre of a band
     speedup: float | None = None
     speedup_ci95: tuple[float, float] | None = None
     delivered_speedup: float | None = None
@@ -253,6 +253,7 @@ class ComparisonView:
     same_load: bool | None = None
     against_reference: AgainstReference | None = None
     levels: tuple[LevelVerdict, ...] = ()  # every level that either server ran at, lowest first
+    running_range: tuple[int, int] | None = None  # of a band
 
 
 @dataclass(frozen=True, slots=True)

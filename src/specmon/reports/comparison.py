@@ -5,8 +5,8 @@ from __future__ import annotations
 from specmon.monitor.life import Life
 from specmon.monitor.server import ServerMonitor
 from specmon.monitor.session import Session
-from specmon.monitor.snapshot import Trust, TrustView
-from specmon.monitor.verdict import Judged
+from specmon.monitor.snapshot import Role, Trust, TrustView
+from specmon.monitor.verdict import Judged, attribution_of
 from specmon.references.difference import Difference
 from specmon.reports.contract import (
     AgainstModel,
@@ -35,11 +35,13 @@ def comparison_of(session: Session) -> ComparisonModel | None:
     differences = compare(baseline.life.conditions, speculative.life.conditions, is_speculation_expected=True)
     return ComparisonModel(
         running=found.running,
+        running_range=found.running_range,
         baseline=names[baseline.key],
         speculative=names[speculative.key],
         speedup=found.speedup,
         ci95=found.ci95,
         delivered_speedup=found.delivered_speedup,
+        delivered_ci95=found.delivered_ci95,
         prefill_share=SharesModel(
             baseline=found.baseline.prefill_share if found.baseline is not None else None,
             speculative=found.speculative.prefill_share if found.speculative is not None else None,
@@ -50,6 +52,7 @@ def comparison_of(session: Session) -> ComparisonModel | None:
         verdict=found.verdict,
         sentence=judged.sentence,
         reasons=list(judged.reasons),
+        attribution=attribution_of(found, baseline.life, speculative.life, _life_before(speculative)),
         checklist=_checklist(session, judged, baseline.life, speculative.life, differences),
         differences=[
             DifferenceModel(
@@ -63,6 +66,12 @@ def comparison_of(session: Session) -> ComparisonModel | None:
         ],
         against_reference=_against(judged),
     )
+
+
+def _life_before(server: ServerMonitor) -> Life | None:
+    """The life before the judged one, when it speculated too."""
+    before = server.lives[: server.life.index - 1] if server.life is not None else []
+    return before[-1] if before and before[-1].role is Role.SPECULATIVE else None
 
 
 def reference_of(session: Session) -> ReferenceModel | None:
