@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from specmon.sources.cursor import FoundFile, Look, MovedFile, Tick
+from specmon.sources.cursor import Batch, Evidence, FoundFile, Look, MovedFile
 from specmon.sources.events import FileIdentity, SourceEvent
+from specmon.sources.file_commands import HEAD_BYTES
 from specmon.sources.files import found_file, is_compressed, look_at, read_whole
 from specmon.sources.follow import Pace, follow_file
 
@@ -26,11 +28,6 @@ class LocalReach:
         self._poll_s = poll_s
         self._tick_s = tick_s
 
-    @property
-    def looks_lag(self) -> bool:
-        """No: a look and a read of one moment agree here."""
-        return False
-
     async def look(self, path: str, known: FileIdentity | None) -> Look:
         """What lies at the path, and where the known file is if not there."""
         found = look_at(path)
@@ -39,17 +36,16 @@ class LocalReach:
         return Look(found, _find_moved(Path(path).parent, known))
 
     @asynccontextmanager
-    async def open(self, path: str, offset: int, watch: str) -> AsyncIterator[LocalOpenFile]:
+    async def open(self, path: str, offset: int, watch: str, size: int) -> AsyncIterator[LocalOpenFile]:
         """Read `path` from a byte on, looking at `watch` beside it."""
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
         except OSError:
-            # Gone since the look: the first tick says so, and the follower looks again.
-            yield LocalOpenFile(None, watch, self._poll_s, self._tick_s)
+            # Gone since the look: the first batch says so, and the follower looks again.
+            yield LocalOpenFile(None, offset, watch, self._poll_s, self._tick_s)
             return
         try:
-            os.lseek(descriptor, offset, os.SEEK_SET)
-            yield LocalOpenFile(descriptor, watch, self._poll_s, self._tick_s)
+            yield LocalOpenFile(descriptor, offset, watch, self._poll_s, self._tick_s)
         finally:
             os.close(descriptor)
 
@@ -57,28 +53,40 @@ class LocalReach:
 class LocalOpenFile:
     """A local file that is being read."""
 
-    def __init__(self, descriptor: int | None, watch: str, poll_s: float, tick_s: float) -> None:
+    def __init__(self, descriptor: int | None, offset: int, watch: str, poll_s: float, tick_s: float) -> None:
         self._descriptor = descriptor
+        self._offset = offset
         self._watch = watch
         self._poll_s = poll_s
         self._tick_s = tick_s
-        self._next_tick = 0.0  # on the monotonic clock; the first output is a look
+        self._next_tick: float | None = None  # on the monotonic clock; the first output is a look
 
-    async def next(self) -> bytes | Tick:
-        """The next bytes, or what a look beside them saw."""
+    async def next(self) -> Batch:
+        """The next bytes, or none after a while, and a look behind them."""
         if self._descriptor is None:
-            return Tick(FoundFile(FileIdentity(-1, -1), 0), None)
+            return Batch(b"", FoundFile(FileIdentity(-1, -1), 0), None)
+        if self._next_tick is None:
+            self._next_tick = time.monotonic() + self._tick_s
+            return self._batch(self._descriptor, b"")
         while True:  # ends with bytes or, at the latest, with the next tick
-            now = time.monotonic()
-            if now >= self._next_tick:
-                self._next_tick = now + self._tick_s
-                at_path = look_at(self._watch)
-                opened = found_file(os.fstat(self._descriptor), b"")
-                return Tick(opened, at_path if isinstance(at_path, FoundFile) else None)
-            if data := os.read(self._descriptor, _BLOCK_BYTES):
+            if data := os.pread(self._descriptor, _BLOCK_BYTES, self._offset):
                 await asyncio.sleep(0)  # a long file must not keep everybody else waiting
-                return data
+                return self._batch(self._descriptor, data)
+            if (now := time.monotonic()) >= self._next_tick:
+                self._next_tick = now + self._tick_s
+                return self._batch(self._descriptor, b"")
             await asyncio.sleep(self._poll_s)
+
+    def _batch(self, descriptor: int, data: bytes) -> Batch:
+        before = max(0, self._offset - HEAD_BYTES)
+        places = (0, before) if before else (0,)
+        evidence = tuple(Evidence(place, os.pread(descriptor, HEAD_BYTES, place)) for place in places)
+        opened = found_file(os.fstat(descriptor), b"")
+        at_path: FoundFile | None = None
+        with contextlib.suppress(OSError, ValueError):
+            at_path = found_file(os.stat(self._watch), b"")  # noqa: PTH116 (a Path costs more than the look)
+        self._offset += len(data)
+        return Batch(data, opened, at_path, evidence)
 
 
 class LocalFile:
