@@ -167,7 +167,7 @@ def test_bytes_that_came_while_the_life_changed_are_told_apart_by_what_is_there_
     cursor = begun()
     assert cursor.judge(batch(500, b"old lines", head=b"other"), 0.0) == "drop"
     assert cursor.is_in_doubt
-    assert cursor.compare(PATH, Look(found(7, 600, b"other"))) == Compare(PATH, 100, 9)
+    assert cursor.compare(PATH, Look(found(7, 600, b"other"))) == Compare(PATH, FileIdentity(1, 7, b"other"), 100, 9)
     assert cursor.settle(now) == (100, ours)
     assert not cursor.is_in_doubt
     plan = replan(cursor, Look(found(7, 600, b"other")))
@@ -187,7 +187,9 @@ def test_doubt_has_nothing_to_compare_with_when_the_file_is_gone_or_short() -> N
     assert cursor.compare(PATH, Look(found(9, 500, b"other"))) is None
     assert cursor.compare(PATH, Look(found(7, 105, b"other"))) is None
     moved = MovedFile("a.log.1", found(7, 500, b"other"))
-    assert cursor.compare(PATH, Look(NoFile("no such file"), moved)) == Compare("a.log.1", 100, 9)
+    assert cursor.compare(PATH, Look(NoFile("no such file"), moved)) == Compare(
+        "a.log.1", FileIdentity(1, 7, b"other"), 100, 9
+    )
 
 
 def test_life_that_was_seen_but_never_read_leaves_a_gap_of_its_size() -> None:

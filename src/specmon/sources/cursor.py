@@ -16,7 +16,8 @@ from typing import Literal, TypeAlias
 
 from specmon.sources.events import FileIdentity, Gap, Rotated
 
-CONTEXT_BYTES = 256  # what is remembered from before the position
+CONTEXT_BYTES = 256  # what is remembered from before the position, and before the last batch if that is small
+_SMALL_BYTES = 65536
 SETTLE_S = 1.0  # a writer needs a moment to let go of a file that left its path
 READ_BYTES = 65536  # one read is of one life; several in one batch may not be
 
@@ -87,6 +88,7 @@ class Compare:
     """Read this range and give it to `settle`."""
 
     path: str
+    file: FileIdentity
     offset: int
     size: int
 
@@ -133,7 +135,7 @@ class Cursor:
             places.append((look.moved.path, look.moved.file))
         for place, file in places:
             if isinstance(file, FoundFile) and self._is_open_file(file) and file.size >= start + size:
-                return Compare(place, start, size)
+                return Compare(place, file.identity, start, size)
         return None
 
     def settle(self, seen: bytes) -> tuple[int, bytes]:
@@ -233,8 +235,10 @@ class Cursor:
 
     def _take(self, data: bytes) -> None:
         self.offset += len(data)
-        if data:
-            self._context = (self._context + data[-CONTEXT_BYTES:])[-CONTEXT_BYTES:]
+        if len(data) > _SMALL_BYTES:
+            self._context = data[-CONTEXT_BYTES:]
+        elif data:
+            self._context = self._context[-CONTEXT_BYTES:] + data
 
     def _begin(self, path: str, found: FoundFile) -> ReadFrom:
         keep = found.size if self._backfill_bytes is None else min(found.size, self._backfill_bytes)
@@ -243,8 +247,10 @@ class Cursor:
 
     def _end_life(self, batch: Batch, doubt: bytes) -> None:
         """The open file was truncated: it is the same file, from its first byte on."""
-        known = batch.opened.identity
-        head = next((evidence.data for evidence in batch.evidence if evidence.offset == 0), b"")
+        known, old = batch.opened.identity, b"" if self.identity is None else self.identity.head
+        heads = [evidence.data for evidence in batch.evidence if evidence.offset == 0]
+        # The evidence is older than the size: an unchanged head is still that of the old life.
+        head = heads[0] if heads and not heads[0].startswith(old) else b""
         self._past = _PastLife(self.offset, self._size_seen, doubt, is_unseen=self._is_fresh)
         self.identity = FileIdentity(known.device, known.inode, head)
         self.offset, self._context = 0, b""
@@ -252,9 +258,16 @@ class Cursor:
 
     def _go_on(self, path: str, found: FoundFile, at: float) -> ReadFrom:
         past, self._past = self._past, None
+        if self.identity is not None and len(self.identity.head) > len(found.identity.head):
+            found = FoundFile(self.identity, found.size)  # a head that was read too early to be whole tells less
+        seen = max(self._size_seen, self._size_now)
         if past is None:
-            return self._open(path, found, self.offset, is_resumed=True)
-        return self._open(path, found, 0, (*past.gap(at, "truncated"), Rotated(at, found.identity, "truncated")))
+            plan = self._open(path, found, self.offset, is_resumed=True)
+        else:
+            told = (*past.gap(at, "truncated"), Rotated(at, found.identity, "truncated"))
+            plan = self._open(path, found, 0, told)
+        self._size_seen = seen
+        return plan
 
     def _start_over(self, path: str, found: FoundFile, at: float, reason: str) -> ReadFrom:
         gaps = [] if self._past is None else self._past.gap(at, "truncated")
@@ -274,7 +287,7 @@ class Cursor:
     ) -> ReadFrom:
         self.identity = found.identity
         self.offset = offset
-        self._size_seen = max(self._size_seen, self._size_now, offset) if is_resumed else offset
+        self._size_seen = offset
         self._size_now = found.size
         self._is_fresh, self._is_drained = True, False
         self._quiet_since = None
@@ -286,7 +299,9 @@ class Cursor:
         return known is not None and (known.device, known.inode) == (file.identity.device, file.identity.inode)
 
     def _is_rest(self, file: FoundFile) -> bool:
-        return self.identity is not None and is_same_file(self.identity, file.identity) and file.size >= self.offset
+        """The same life: it has kept its beginning, and has never shrunk."""
+        least = max(self.offset, self._size_seen, self._size_now)
+        return self.identity is not None and is_same_file(self.identity, file.identity) and file.size >= least
 
 
 @dataclass(slots=True)

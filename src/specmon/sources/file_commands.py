@@ -43,23 +43,24 @@ _LOOK = (
 # jump into the beginning of a truncated file by itself, without saying where. So `tail` only wakes us here, and what it
 # prints is thrown away (GNU tail polls a descriptor; every 20 ms costs it 0.1 % of a core). The second thing that wakes
 # us is the clock. Reading goes on without waiting as long as the last reading was a full one.
-# HEX is what lies before the end of the last look, or the file's head when nothing new came. Numbers are those of the
+# HEX is what lies before the position, or the file's head when nothing new came. Numbers are those of the
 # open file, then those of the path.
 # `cat` ends when the channel closes and takes the rest with it. When the tail dies, stdout ends.
 _TAIL = (
-    _STAT + 'export LC_ALL=C; p=$3 i=$4 e=$2 z=$5 m=$6 r=first; exec 3<"$1" 4<"$1" 5>&1 || exit 66; '
+    _STAT + 'export LC_ALL=C; p=$3 i=$4 e=$2 q=$2 z=$5 m=$6 r=first; exec 3<"$1" 4<"$1" 5>&1 || exit 66; '
     # A seek: no byte is read.
     '[ "$e" = 0 ] || dd bs=1 skip="$e" count=0 <&3 >/dev/null 2>&1; '
     # Linux opens /dev/fd/3 anew, at the first byte; elsewhere that would move our own position.
     "if [ -d /proc/self/fd ]; then w=own f=/dev/fd/3; else w=path f=$p; fi; g=; "
     'case $(stat -L -c "%d %i %s" /dev/fd/3 2>/dev/null) in *" "*" "*) g=gnu;; '
     '*) case $(stat -L -f "%d %i %z" <&3 2>/dev/null) in *" "*" "*) g=bsd;; esac;; esac; '
+    # What is before the position for certain: the size at a look before the last reading, when that reached the end.
     "k() { case $r in 0+0*|16+0*) j=0;; *) j=$((e-256)); [ $j -gt 0 ] || j=0;; esac; "
     f'x=$(od -An -v -tx1 -j $j -N {HEAD_BYTES} -- "$f" 2>/dev/null); case $g in '
     'gnu) a=$(stat -L -c "%d %i %s" -- /dev/fd/3 "$p" 2>/dev/null);; '
     'bsd) a="$(stat -L -f "%d %i %z" <&3) $(s "$p")";; '
     '*) a="$(s /dev/fd/3) $(s "$p")";; esac; '
-    'echo "$m|$w|$j|"$x"|"$a; set -- $a; e=$3; }; '
+    'echo "$m|$w|$j|"$x"|"$a; set -- $a; case $r in first|16+0*) ;; *) e=$q;; esac; q=$3; }; '
     'v=; case $(tail --version 2>/dev/null) in *GNU*) v="-s 0.02";; esac; '
     '{ trap "" PIPE; exec 5>&-; tail -c "+$((z+1))" -f $v <&4 2>/dev/null & t=$! ; '
     'while sleep "$i" && kill -0 $t && echo; do :; done; kill $t; } 2>/dev/null | { k; while :; do '

@@ -82,8 +82,12 @@ async def follow_file(
         try:
             look = await reach.look(path, cursor.identity)
             if cursor.is_in_doubt:
-                asked = cursor.compare(path, look)
-                offset, old = cursor.settle(b"" if asked is None else await _read_range(reach, asked, path))
+                seen: bytes | None = b""
+                if (asked := cursor.compare(path, look)) is not None:
+                    seen = await _read_range(reach, asked, path)
+                if seen is None:
+                    continue  # another file is at that path by now
+                offset, old = cursor.settle(seen)
                 if old:
                     yield Chunk(pace.clock(), offset, old)
             plan = cursor.plan(path, look, pace.clock())
@@ -119,10 +123,13 @@ async def follow_file(
         await pace.sleep(delay_s)
 
 
-async def _read_range(reach: Reach, asked: Compare, watch: str) -> bytes:
+async def _read_range(reach: Reach, asked: Compare, watch: str) -> bytes | None:
+    """What stands at a place of a file; None when the path has come to mean another file."""
     seen = b""
     async with reach.open(asked.path, asked.offset, watch, asked.offset + asked.size) as opened:
-        await opened.next()
+        first = (await opened.next()).opened.identity
+        if (first.device, first.inode) != (asked.file.device, asked.file.inode):
+            return None
         while len(seen) < asked.size and (batch := await opened.next()).data:
             seen += batch.data
     return seen[: asked.size]
