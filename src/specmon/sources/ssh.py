@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -52,6 +52,10 @@ class CommandResult:
     status: int | None  # None: it was ended by a signal
 
 
+class _NoMoreSessions(SourceLost):
+    """The connection carries as many sessions as the server allows."""
+
+
 class RemoteStream:
     """A running remote command: two streams of bytes."""
 
@@ -86,6 +90,7 @@ class SshHost:
         self._hops: list[asyncssh.SSHClientConnection] = []  # the host itself is the last
         self._dialling: asyncio.Task[asyncssh.SSHClientConnection] | None = None
         self._was_reached = self.settings.waits_for_host
+        self._overflow: SshHost | None = None
 
     @property
     def name(self) -> str:
@@ -112,20 +117,20 @@ class SshHost:
 
     async def run(self, command: str, *, timeout_s: float = 30.0) -> CommandResult:
         """Run a command to its end. SourceLost when the link breaks or the time is over."""
-        async with asyncio.timeout(timeout_s) as limit, self._converted(limit):
-            connection = await self.connect()
-            done = await connection.run(command, encoding=None, stdin=asyncssh.DEVNULL)
-            if done.exit_status is None and connection.is_closed():
-                raise SourceLost(f"{self.name}: connection lost during a command")
-            return CommandResult(_as_bytes(done.stdout), _as_bytes(done.stderr), done.exit_status)
+        try:
+            async with asyncio.timeout(timeout_s) as limit, self._converted(limit):
+                connection = await self.connect()
+                done = await connection.run(command, encoding=None, stdin=asyncssh.DEVNULL)
+                if done.exit_status is None and connection.is_closed():
+                    raise SourceLost(f"{self.name}: connection lost during a command")
+                return CommandResult(_as_bytes(done.stdout), _as_bytes(done.stderr), done.exit_status)
+        except _NoMoreSessions as full:
+            return await (await self._next_line(full)).run(command, timeout_s=timeout_s)
 
     @asynccontextmanager
     async def stream(self, command: str, *, timeout_s: float = 30.0) -> AsyncIterator[RemoteStream]:
         """Start a command (within `timeout_s`) and read what it writes; leaving closes its channel."""
-        async with asyncio.timeout(timeout_s) as limit, self._converted(limit):
-            connection = await self.connect()
-            # stdin stays open: its end tells the far side that nobody listens any more
-            process: asyncssh.SSHClientProcess[bytes] = await connection.create_process(command, encoding=None)
+        process = await self._start(command, timeout_s)
         try:
             yield RemoteStream(process, self.name)
         finally:
@@ -133,12 +138,36 @@ class SshHost:
             # since on a frozen link it never comes.
             process.close()
 
+    async def _start(self, command: str, timeout_s: float) -> asyncssh.SSHClientProcess[bytes]:
+        try:
+            async with asyncio.timeout(timeout_s) as limit, self._converted(limit):
+                connection = await self.connect()
+                # stdin stays open: its end tells the far side that nobody listens any more
+                return await connection.create_process(command, encoding=None)
+        except _NoMoreSessions as full:
+            return await (await self._next_line(full))._start(command, timeout_s)
+
+    async def _next_line(self, full: SourceLost) -> SshHost:
+        """Another connection to the same host, for a server whose MaxSessions is reached on this one.
+
+        Nobody is asked for a password again: without keys or an agent there is one connection.
+        """
+        if self._overflow is None:
+            self._overflow = SshHost(self.address, replace(self.settings, waits_for_host=True))
+        try:
+            await self._overflow.connect()
+        except SourceRefused:
+            raise full from None
+        return self._overflow
+
     async def close(self) -> None:
         """Close the connection and every channel on it."""
         if self._dialling is not None and not self._dialling.done():
             self._dialling.cancel()
             await asyncio.wait([self._dialling])
         await self._hang_up()
+        if self._overflow is not None:
+            await self._overflow.close()
 
     @asynccontextmanager
     async def _converted(self, limit: asyncio.Timeout) -> AsyncIterator[None]:
@@ -148,6 +177,8 @@ class SshHost:
             if limit.expired():
                 raise SourceLost(f"{self.name}: no answer in time") from None
             raise
+        except asyncssh.ChannelOpenError as error:
+            raise _NoMoreSessions(str(channel_error(error, self.name))) from error
         except (asyncssh.Error, OSError) as error:
             raise channel_error(error, self.name) from error
 
