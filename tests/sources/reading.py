@@ -22,6 +22,16 @@ class Heard:
     def data(self) -> bytes:
         return b"".join(event.data for event in self.events if isinstance(event, Chunk))
 
+    def last(self, count: int) -> bytes:
+        """The last bytes, without joining all of them."""
+        end = b""
+        for event in reversed(self.events):
+            if isinstance(event, Chunk):
+                end = event.data[-count:] + end
+            if len(end) >= count:
+                break
+        return end[-count:]
+
     def of(self, kind: type[EventT]) -> list[EventT]:
         return [event for event in self.events if isinstance(event, kind)]
 

@@ -1,0 +1,394 @@
+"""The fault matrix: a writer numbers its lines, faults happen to the link and to the log, the numbers are compared."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import tempfile
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack, ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from specmon.sources.events import CaughtUp, Chunk, Connected, Gap, Refused, Rotated, Waiting
+from specmon.sources.remote_file import RemoteFile
+from specmon.sources.ssh import SshHost
+from tests.conftest import Sshd, free_port, running_sshd
+
+from .faults import PACE, Proxy, Writer, assert_each_line_once, following, hurried, line
+from .reading import Heard, Listening
+
+pytestmark = pytest.mark.sshd
+
+
+class Daemon:
+    """An sshd of the test's own, that can be stopped and started again."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._port = free_port()
+        self._stack = ExitStack()
+        self.sshd = self._stack.enter_context(running_sshd(folder, port=self._port))
+
+    def stop(self) -> None:
+        self.sshd.kill_sessions()
+        self._stack.close()
+
+    def start(self) -> None:
+        self.sshd = self._stack.enter_context(running_sshd(self._folder, port=self._port))
+
+
+@pytest.fixture
+def daemon(tmp_path: Path) -> Iterator[Daemon]:
+    folder = tmp_path / "sshd"
+    folder.mkdir()
+    daemon = Daemon(folder)
+    yield daemon
+    daemon.stop()
+
+
+async def begin(heard: Heard) -> None:
+    await heard.until(lambda heard: bool(heard.of(CaughtUp)))
+
+
+async def a_moment() -> None:
+    """Let the writer write and the follower read."""
+    await asyncio.sleep(0.15)
+
+
+async def wait_for_reconnect(heard: Heard) -> None:
+    connected = len(heard.of(Connected))
+    await heard.until(lambda heard: len(heard.of(Connected)) > connected)
+
+
+# --- the link -----------------------------------------------------------------------------------------------------
+
+
+async def killed(daemon: Daemon, heard: Heard) -> None:
+    assert daemon.sshd.kill_sessions() > 0
+    await wait_for_reconnect(heard)
+
+
+async def frozen_and_thawed(daemon: Daemon, heard: Heard) -> None:
+    assert daemon.sshd.signal_sessions(signal.SIGSTOP) > 0
+    await wait_for_reconnect(heard)  # the keepalives have noticed
+    daemon.sshd.signal_sessions(signal.SIGCONT)
+    await a_moment()  # what the old session still had to say counts no more
+
+
+async def frozen_for_a_moment(daemon: Daemon, heard: Heard) -> None:
+    assert daemon.sshd.signal_sessions(signal.SIGSTOP) > 0
+    await a_moment()
+    daemon.sshd.signal_sessions(signal.SIGCONT)
+
+
+async def daemon_restarted(daemon: Daemon, heard: Heard) -> None:
+    daemon.stop()
+    daemon.start()
+    await wait_for_reconnect(heard)
+
+
+async def refusing_for_a_while(daemon: Daemon, heard: Heard) -> None:
+    daemon.stop()
+    await heard.until(lambda heard: any(waiting.attempt >= 3 for waiting in heard.of(Waiting)))
+    daemon.start()
+    await wait_for_reconnect(heard)
+    assert any("connection refused" in waiting.reason for waiting in heard.of(Waiting))
+
+
+LinkFault = Callable[[Daemon, Heard], Awaitable[None]]
+LINK_FAULTS: list[LinkFault] = [killed, frozen_and_thawed, frozen_for_a_moment, daemon_restarted, refusing_for_a_while]
+
+
+@pytest.mark.parametrize("fault", LINK_FAULTS)
+async def test_link_fault_loses_and_repeats_nothing(daemon: Daemon, tmp_path: Path, fault: LinkFault) -> None:
+    writer = Writer(tmp_path / "a.log")
+    writer.write(100)
+    async with following(daemon.sshd.settings, writer.path) as heard:
+        await begin(heard)
+        async with writer.writing():
+            await a_moment()
+            await fault(daemon, heard)
+            await a_moment()
+        await writer.is_read_by(heard)
+    assert_each_line_once(heard, writer.written)
+
+
+async def test_link_that_delays_stalls_and_breaks_loses_nothing(sshd: Sshd, tmp_path: Path) -> None:
+    writer = Writer(tmp_path / "a.log")
+    writer.write(100)
+    async with Proxy(sshd.port, delay_s=0.005).running() as proxy:
+        known = tmp_path / "known_hosts"
+        known.write_text(f"[127.0.0.1]:{proxy.port} {sshd.host_key_line}\n")
+        settings = replace(sshd.settings, port=proxy.port, known_hosts=(known,))
+        async with following(settings, writer.path) as heard:
+            await begin(heard)
+            async with writer.writing(lines_per_s=2000, portion=40):
+                for _ in range(3):
+                    await asyncio.sleep(0.4)
+                    proxy.drop()
+                    await wait_for_reconnect(heard)
+            await writer.is_read_by(heard)
+    assert proxy.connections >= 4
+    assert_each_line_once(heard, writer.written)
+
+
+async def test_dead_host_behind_a_living_jump_host_is_noticed(daemon: Daemon, sshd: Sshd, tmp_path: Path) -> None:
+    writer = Writer(tmp_path / "a.log")
+    writer.write(100)
+    known = tmp_path / "known_hosts"
+    known.write_text(sshd.known_hosts.read_text() + daemon.sshd.known_hosts.read_text())
+    settings = replace(
+        daemon.sshd.settings,
+        client_keys=(daemon.sshd.client_key, sshd.client_key),
+        known_hosts=(known,),
+        jump_host=f"127.0.0.1:{sshd.port}",
+    )
+    # A jump host of the target's own name is passed over, so the target is called by another.
+    known.write_text(known.read_text() + daemon.sshd.known_hosts.read_text().replace("[127.0.0.1]", "[localhost]"))
+    async with (
+        SshHost("localhost", hurried(settings)) as host,
+        Listening(RemoteFile(host, str(writer.path), backfill_bytes=None, pace=PACE, interval_s=0.1).events()) as heard,
+    ):
+        await begin(heard)
+        async with writer.writing():
+            await a_moment()
+            await frozen_and_thawed(daemon, heard)
+        await writer.is_read_by(heard)
+    assert_each_line_once(heard, writer.written)
+
+
+async def test_changed_host_key_is_refused(daemon: Daemon, tmp_path: Path) -> None:
+    writer = Writer(tmp_path / "a.log")
+    writer.write(100)
+    async with following(daemon.sshd.settings, writer.path) as heard:
+        await begin(heard)
+        known = daemon.sshd.known_hosts.read_text()
+        daemon.stop()
+        for name in ("host_key", "host_key.pub"):
+            (daemon.sshd.folder / name).unlink()
+        daemon.start()
+        daemon.sshd.known_hosts.write_text(known)  # what the user has on record
+        await heard.until(lambda heard: bool(heard.of(Refused)))
+    assert "the host key has CHANGED" in heard.of(Refused)[0].reason
+
+
+async def test_more_files_than_sessions_on_one_connection(tmp_path: Path) -> None:
+    folder = tmp_path / "sshd"
+    folder.mkdir()
+    writers = [Writer(tmp_path / f"{number}.log") for number in range(7)]
+    for writer in writers:
+        writer.write(50)
+    with running_sshd(folder, extra="MaxSessions 3\n") as server:
+        async with SshHost("127.0.0.1", hurried(server.settings)) as host, AsyncExitStack() as stack:
+            heards = [
+                await stack.enter_async_context(
+                    Listening(RemoteFile(host, str(writer.path), pace=PACE, interval_s=0.1).events())
+                )
+                for writer in writers
+            ]
+            for heard in heards:
+                await begin(heard)
+            for writer in writers:
+                writer.write(50)
+            for writer, heard in zip(writers, heards, strict=True):
+                await writer.is_read_by(heard)
+                assert_each_line_once(heard, 100)
+
+
+# --- the log ------------------------------------------------------------------------------------------------------
+
+
+async def renamed(writer: Writer, heard: Heard) -> None:
+    writer.path.rename(writer.path.with_suffix(".1"))
+
+
+async def renamed_and_created_at_once(writer: Writer, heard: Heard) -> None:
+    writer.path.rename(writer.path.with_suffix(".1"))
+    writer.path.touch()
+
+
+async def renamed_while_the_writer_holds_it(writer: Writer, heard: Heard) -> None:
+    with writer.path.open("ab") as held:
+        writer.path.rename(writer.path.with_suffix(".1"))
+        writer.path.touch()
+        await a_moment()
+        held.write(b"".join(map(line, range(writer.written, writer.written + 50))))
+        writer.written += 50
+
+
+async def copied_and_truncated(writer: Writer, heard: Heard) -> None:
+    await writer.is_read_by(heard)  # what nobody has read yet is gone with every tail
+    shutil.copy(writer.path, writer.path.with_suffix(".1"))
+    os.truncate(writer.path, 0)
+
+
+async def truncated_by_a_restart(writer: Writer, heard: Heard) -> None:
+    await writer.is_read_by(heard)
+    with writer.path.open("wb") as file:
+        file.write(line(writer.written))
+    writer.written += 1
+
+
+async def overwritten_at_once_by_a_longer_content(writer: Writer, heard: Heard) -> None:
+    await writer.is_read_by(heard)
+    new = b"".join(map(line, range(writer.written, 2 * writer.written + 1000)))
+    writer.written = 2 * writer.written + 1000
+    writer.path.write_bytes(new)
+
+
+async def replaced_by_a_longer_file(writer: Writer, heard: Heard) -> None:
+    other = Writer(writer.path.with_suffix(".new"))
+    other.written = writer.written
+    other.write(writer.written + 1000)
+    other.path.replace(writer.path)
+    writer.written = other.written
+
+
+async def deleted_and_created_again(writer: Writer, heard: Heard) -> None:
+    writer.path.unlink()
+    await a_moment()
+
+
+LogFault = Callable[[Writer, Heard], Awaitable[None]]
+LOG_FAULTS: list[tuple[LogFault, str]] = [
+    (renamed, "renamed"),
+    (renamed_and_created_at_once, "renamed"),
+    (renamed_while_the_writer_holds_it, "renamed"),
+    (copied_and_truncated, "truncated"),
+    (truncated_by_a_restart, "truncated"),
+    (overwritten_at_once_by_a_longer_content, "truncated"),
+    (replaced_by_a_longer_file, "replaced"),
+    (deleted_and_created_again, "replaced"),
+]
+
+
+@pytest.mark.parametrize(("fault", "reason"), LOG_FAULTS)
+async def test_log_fault_loses_and_repeats_nothing(sshd: Sshd, tmp_path: Path, fault: LogFault, reason: str) -> None:
+    writer = Writer(tmp_path / "a.log")
+    writer.write(100)
+    async with following(sshd.settings, writer.path) as heard:
+        await begin(heard)
+        for repetition in range(2):
+            async with writer.writing():
+                await a_moment()
+            await fault(writer, heard)
+            async with writer.writing():
+                await a_moment()
+            await writer.is_read_by(heard)
+            assert [event.reason for event in heard.of(Rotated)] == [reason] * (repetition + 1)
+    assert_each_line_once(heard, writer.written)
+
+
+async def test_log_that_is_missing_at_first_is_read_from_its_first_byte(sshd: Sshd, tmp_path: Path) -> None:
+    writer = Writer(tmp_path / "later" / "a.log")
+    async with following(sshd.settings, writer.path, backfill_bytes=0) as heard:
+        await heard.until(lambda heard: bool(heard.of(Waiting)))
+        writer.path.parent.mkdir()
+        writer.write(100)
+        await writer.is_read_by(heard)
+    assert_each_line_once(heard, writer.written)
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="needs root and setpriv")
+async def test_unreadable_log_is_waited_for(tmp_path: Path) -> None:
+    folder = tmp_path / "sshd"
+    folder.mkdir()
+    command = 'ForceCommand setpriv --reuid=65534 --clear-groups sh -c "$SSH_ORIGINAL_COMMAND"\n'
+    with running_sshd(folder, extra=command) as server, tempfile.TemporaryDirectory() as name:
+        os.chmod(name, 0o755)  # noqa: PTH101 (no waiting)  unlike pytest's own folders
+        writer = Writer(Path(name) / "a.log")
+        writer.write(100)
+        writer.path.chmod(0o600)
+        async with following(server.settings, writer.path) as heard:
+            await heard.until(lambda heard: bool(heard.of(Waiting)))
+            assert heard.of(Waiting)[0].reason == f"127.0.0.1:{writer.path}: no permission to read it"
+            writer.path.chmod(0o644)
+            writer.write(100)
+            await writer.is_read_by(heard)
+    assert_each_line_once(heard, writer.written)
+
+
+async def test_hole_of_nuls_comes_as_it_is(sshd: Sshd, tmp_path: Path) -> None:
+    writer = Writer(tmp_path / "a.log")
+    writer.write(100)
+    async with following(sshd.settings, writer.path) as heard:
+        await begin(heard)
+        os.truncate(writer.path, 3_000_000)  # as a writer without O_APPEND leaves after a truncation
+        writer.write(100)
+        await writer.is_read_by(heard)
+    assert heard.data == writer.path.read_bytes()
+
+
+async def test_line_of_64_mb_comes_whole(sshd: Sshd, tmp_path: Path) -> None:
+    writer = Writer(tmp_path / "a.log")
+    writer.write(1)
+    async with following(sshd.settings, writer.path) as heard:
+        await begin(heard)
+        with writer.path.open("ab") as file:
+            file.write(b"x" * 64_000_000 + b"\n")
+        writer.write(1)
+        await writer.is_read_by(heard)
+    pieces = [chunk.data for chunk in heard.of(Chunk)]
+    assert b"".join(pieces) == line(0) + b"x" * 64_000_000 + b"\n" + line(1)
+
+
+async def test_slow_and_bursty_writers_lose_nothing(sshd: Sshd, tmp_path: Path) -> None:
+    writer = Writer(tmp_path / "a.log")
+    writer.write(1)
+    async with following(sshd.settings, writer.path) as heard:
+        await begin(heard)
+        for count in (1, 50_000, 1, 1, 20_000, 3):
+            writer.write(count)
+            await asyncio.sleep(0.05)
+        for cut in (1, 7, 13):  # a line that comes in pieces
+            number = writer.written
+            with writer.path.open("ab") as file:
+                file.write(line(number)[:cut])
+            await asyncio.sleep(0.05)
+            with writer.path.open("ab") as file:
+                file.write(line(number)[cut:])
+            writer.written += 1
+        await writer.is_read_by(heard)
+    assert_each_line_once(heard, writer.written)
+
+
+async def test_fifty_thousand_lines_a_second_lose_nothing(sshd: Sshd, tmp_path: Path) -> None:
+    writer = Writer(tmp_path / "a.log")
+    writer.write(1)
+    async with following(sshd.settings, writer.path) as heard:
+        await begin(heard)
+        for _ in range(100):  # in this form a second; the long one is in benchmarks/
+            writer.write(500)
+            await asyncio.sleep(0.01)
+        await writer.is_read_by(heard)
+    assert_each_line_once(heard, 50_001)
+
+
+async def test_gap_has_the_size_of_what_was_gone_before_it_could_be_read(sshd: Sshd, tmp_path: Path) -> None:
+    writer = Writer(tmp_path / "a.log")
+    writer.write(400_000)
+    async with Proxy(sshd.port, bytes_per_s=4_000_000).running() as proxy:
+        known = tmp_path / "known_hosts"
+        known.write_text(f"[127.0.0.1]:{proxy.port} {sshd.host_key_line}\n")
+        settings = replace(sshd.settings, port=proxy.port, known_hosts=(known,))
+        async with following(settings, writer.path) as heard:
+            await heard.until(lambda heard: len(heard.of(Chunk)) > 2)
+            size = writer.path.stat().st_size
+            writer.path.write_bytes(b"")
+            writer.write(100)
+            await writer.is_read_by(heard)
+    (gap,) = heard.of(Gap)
+    (rotated,) = heard.of(Rotated)
+    old = sum(len(chunk.data) for chunk in heard.of(Chunk)[: _place(heard, rotated)])
+    assert gap.size_bytes == size - old
+    assert heard.data[old:] == b"".join(map(line, range(400_000, 400_100)))
+
+
+def _place(heard: Heard, event: Rotated) -> int:
+    """How many chunks came before an event."""
+    return sum(isinstance(before, Chunk) for before in heard.events[: heard.events.index(event)])
