@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from specmon.sources.events import Gap
+from specmon.sources.events import Chunk, Gap, Rotated
 from specmon.sources.follow import Pace
 from specmon.sources.remote_file import RemoteFile
 from specmon.sources.ssh import SshHost, SshSettings
@@ -89,6 +89,13 @@ def assert_each_line_once(heard: Heard, written: int) -> None:
     numbers = [int(words[5:13]) for words in heard.data.splitlines()]
     assert numbers == list(range(written))
     assert not heard.of(Gap)
+    offset = 0
+    for event in heard.events:
+        if isinstance(event, Rotated):
+            offset = 0
+        elif isinstance(event, Chunk):
+            assert event.offset == offset
+            offset += len(event.data)
     assert all(len(words) == LINE_BYTES for words in heard.data.splitlines(keepends=True))
 
 

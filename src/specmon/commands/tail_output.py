@@ -102,7 +102,9 @@ class Teller:
         return None
 
     def _about(self, reason: str) -> str:
-        return reason if reason.startswith(self.name) else f"{self.name}: {reason}"
+        subject = reason.partition(": ")[0]  # the file or its host
+        is_named = self.name == subject or self.name.startswith(f"{subject}:")
+        return reason if is_named else f"{self.name}: {reason}"
 
 
 def short_names(names: list[str]) -> list[str]:
