@@ -162,6 +162,20 @@ async def test_dead_host_behind_a_living_jump_host_is_noticed(daemon: Daemon, ss
     assert_each_line_once(heard, writer.written)
 
 
+async def test_login_shell_that_greets_is_not_taken_for_an_answer(tmp_path: Path) -> None:
+    folder = tmp_path / "sshd"
+    folder.mkdir()
+    command = 'ForceCommand echo "file 1 2 3"; echo Welcome >&2; eval "$SSH_ORIGINAL_COMMAND"\n'
+    with running_sshd(folder, extra=command) as server:
+        writer = Writer(tmp_path / "a.log")
+        writer.write(100)
+        async with following(server.settings, writer.path) as heard:
+            await begin(heard)
+            writer.write(100)
+            await writer.is_read_by(heard)
+    assert_each_line_once(heard, writer.written)
+
+
 async def test_changed_host_key_is_refused(daemon: Daemon, tmp_path: Path) -> None:
     writer = Writer(tmp_path / "a.log")
     writer.write(100)
@@ -281,6 +295,56 @@ async def test_log_fault_loses_and_repeats_nothing(sshd: Sshd, tmp_path: Path, f
                 await a_moment()
             await writer.is_read_by(heard)
             assert [event.reason for event in heard.of(Rotated)] == [reason] * (repetition + 1)
+    assert_each_line_once(heard, writer.written)
+
+
+@pytest.fixture(scope="module")
+def shell_less(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
+    """A server that gives SFTP and nothing else."""
+    with running_sshd(
+        tmp_path_factory.mktemp("sftp"), extra="ForceCommand internal-sftp\nSubsystem sftp internal-sftp\n"
+    ) as server:
+        yield server
+
+
+@pytest.mark.parametrize("fault", [fault for fault, _ in LOG_FAULTS])
+async def test_log_fault_loses_and_repeats_nothing_over_sftp(shell_less: Sshd, tmp_path: Path, fault: LogFault) -> None:
+    writer = Writer(tmp_path / "a.log")
+    writer.write(100)
+    async with following(shell_less.settings, writer.path) as heard:
+        await begin(heard)
+        async with writer.writing():
+            await a_moment()
+        await fault(writer, heard)
+        async with writer.writing():
+            await a_moment()
+        await writer.is_read_by(heard)
+    assert_each_line_once(heard, writer.written)
+
+
+async def test_killed_session_loses_and_repeats_nothing_over_sftp(shell_less: Sshd, tmp_path: Path) -> None:
+    writer = Writer(tmp_path / "a.log")
+    writer.write(100)
+    async with following(shell_less.settings, writer.path) as heard:
+        await begin(heard)
+        async with writer.writing():
+            await a_moment()
+            assert shell_less.kill_sessions() > 0
+            await wait_for_reconnect(heard)
+        assert shell_less.kill_sessions() > 0
+        writer.path.rename(writer.path.with_name("a.log.1"))
+        writer.write(100)
+        await writer.is_read_by(heard)
+    assert_each_line_once(heard, writer.written)
+
+
+async def test_missing_log_is_waited_for_over_sftp(shell_less: Sshd, tmp_path: Path) -> None:
+    writer = Writer(tmp_path / "a.log")
+    async with following(shell_less.settings, writer.path) as heard:
+        await heard.until(lambda heard: bool(heard.of(Waiting)))
+        writer.write(100)
+        await writer.is_read_by(heard)
+    assert heard.of(Waiting)[0].reason == f"127.0.0.1:{writer.path}: no such file"
     assert_each_line_once(heard, writer.written)
 
 

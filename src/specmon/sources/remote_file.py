@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
@@ -12,7 +13,8 @@ from specmon.errors import SourceLost
 from specmon.sources.cursor import Batch, Evidence, FoundFile, Look, MovedFile, NoFile
 from specmon.sources.events import FileIdentity, SourceEvent
 from specmon.sources.file_commands import BATCH_BYTES, LookAt, Tail
-from specmon.sources.follow import BACKFILL_BYTES, Pace, follow_file
+from specmon.sources.follow import BACKFILL_BYTES, OpenFile, Pace, follow_file
+from specmon.sources.sftp_file import SftpReach
 from specmon.sources.ssh import RemoteStream, SshHost
 
 _FIRST_LOOK_S = 30.0  # a far side that says nothing at all for so long is not well
@@ -32,21 +34,35 @@ class RemoteReach:
     def __init__(self, host: SshHost, *, interval_s: float = 1) -> None:
         self._host = host
         self._interval_s = interval_s  # between two looks at a file that is silent
+        self._sftp: SftpReach | None = None  # instead, on a host that gives no shell
+        self._has_shell = False  # it has answered once: whatever comes later is a fault that passes
 
     async def look(self, path: str, known: FileIdentity | None) -> Look:
         """What lies at the path, and where the known file is if not there."""
+        if self._sftp is not None:
+            return await self._sftp.look(path, known)
         command = LookAt(path, None if known is None else known.inode)
         result = await self._host.run(command.text())
         look = parse_look(result.stdout, command.mark)
+        if look is None and known is None and not self._has_shell:
+            sftp = SftpReach(self._host, interval_s=self._interval_s)
+            with contextlib.suppress(SourceLost):
+                look = await sftp.look(path, known)
+                self._sftp = sftp
         if look is None:
             raise SourceLost(
                 f"{self._host.name}: the host's shell gave no usable answer ({_first_line(result.stderr)})"
             )
+        self._has_shell = self._sftp is None
         return look
 
     @asynccontextmanager
-    async def open(self, path: str, offset: int, watch: str, size: int) -> AsyncIterator[RemoteOpenFile]:
+    async def open(self, path: str, offset: int, watch: str, size: int) -> AsyncIterator[OpenFile]:
         """Read `path` from a byte on, looking at `watch` beside it."""
+        if self._sftp is not None:
+            async with self._sftp.open(path, offset, watch, size) as opened:
+                yield opened
+            return
         command = Tail(path, offset, watch, self._interval_s, size)
         async with self._host.stream(command.text()) as stream:
             yield RemoteOpenFile(stream, self._host.name, command.mark)
