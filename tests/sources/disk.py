@@ -180,7 +180,15 @@ class SimulatedReach:
             return Look(at_path)
         name = next((name for name, file in self.disk.names.items() if file.inode == known.inode), None)
         moved = None if name in (None, path) else self._look_at(name)
-        return Look(at_path, None if name is None or moved is None else MovedFile(name, moved))
+        if name is None or moved is None:
+            return Look(at_path)
+        numbers = sorted(int(other.removeprefix(f"{PATH}.")) for other in self.disk.names if other != PATH)
+        for number in numbers:
+            if number > int(name.removeprefix(f"{PATH}.")):
+                later = self._look_at(f"{PATH}.{number}")
+                next_file = None if later is None else MovedFile(f"{PATH}.{number}", later)
+                return Look(at_path, MovedFile(name, moved), next_file)
+        return Look(at_path, MovedFile(name, moved))
 
     @asynccontextmanager
     async def open(self, path: str, offset: int, watch: str, size: int) -> AsyncIterator[SimulatedOpenFile]:

@@ -348,6 +348,26 @@ async def test_missing_log_is_waited_for_over_sftp(shell_less: Sshd, tmp_path: P
     assert_each_line_once(heard, writer.written)
 
 
+async def test_every_log_that_was_rotated_away_while_the_link_was_down_is_read(daemon: Daemon, tmp_path: Path) -> None:
+    writer = Writer(tmp_path / "a.log")
+    writer.write(100)
+    async with following(daemon.sshd.settings, writer.path) as heard:
+        await begin(heard)
+        daemon.stop()
+        for _ in range(3):
+            writer.write(50)
+            for number in (2, 1):
+                if (older := tmp_path / f"a.log.{number}").exists():
+                    older.rename(tmp_path / f"a.log.{number + 1}")
+            writer.path.rename(tmp_path / "a.log.1")
+            await asyncio.sleep(0.02)  # two files of the same moment have no order
+        writer.write(50)
+        daemon.start()
+        await writer.is_read_by(heard)
+    assert_each_line_once(heard, writer.written)
+    assert [event.reason for event in heard.of(Rotated)] == ["renamed"] * 3
+
+
 async def test_log_that_is_missing_at_first_is_read_from_its_first_byte(sshd: Sshd, tmp_path: Path) -> None:
     writer = Writer(tmp_path / "later" / "a.log")
     async with following(sshd.settings, writer.path, backfill_bytes=0) as heard:

@@ -22,7 +22,7 @@ from specmon.sources.remote_file import BatchSplitter, parse_batch, parse_look
 
 SHELLS = ["sh", "dash", "bash", "zsh", "busybox"]
 NAMES = ["a.log", "-n", "it's", '"; echo oops; "', "$(echo oops)", "a  b|c", "ü\u2028x", "*"]
-TOOLS = "sh stat od dirname find head tail sleep cat ls dd"
+TOOLS = "sh stat od dirname find head tail sleep cat ls dd tr"
 MARK = "0123456789abcdef"
 
 
@@ -55,7 +55,7 @@ def looked(shell: Shell, folder: Path, path: str, inode: int | None = None) -> L
         timeout=20,
         stdin=subprocess.DEVNULL,
     )
-    look = parse_look(done.stdout, command.mark)
+    look = parse_look(done.stdout, command.mark, path)
     assert look is not None, done.stderr
     return look
 
@@ -142,6 +142,22 @@ def test_look_finds_the_renamed_file(shell: Shell, tmp_path: Path) -> None:
     assert (look.moved.path, look.moved.file.size) == (str(tmp_path / "a.log.1"), 4)
 
 
+def test_look_finds_the_next_file_that_was_rotated_away(shell: Shell, tmp_path: Path) -> None:
+    ages = {"a.log": 0, "a.log.3": 40, "a.log.2": 30, "a.log-20261130": 20, "a.log.1": 10, "a.log.4": 50}
+    ages |= {"a.log.1.gz": 25, "a.log.err": 25, "b.log.1": 25, "a.log.1 2": 25}
+    for name, age_s in ages.items():
+        (tmp_path / name).write_bytes(name.encode())
+        os.utime(tmp_path / name, (1e9 - age_s, 1e9 - age_s))
+    seen = []
+    name = "a.log.3"
+    while (later := looked(shell, tmp_path, "a.log", (tmp_path / name).stat().st_ino).later) is not None:
+        seen.append(later.path)
+        name = later.path
+        assert later.file.size == len(name)
+    assert seen == ["a.log.2", "a.log-20261130", "a.log.1"]
+    assert looked(shell, tmp_path, "a.log", (tmp_path / "a.log").stat().st_ino).later is None
+
+
 def test_tail_gives_a_look_and_then_bytes_with_looks_behind_them(shell: Shell, tmp_path: Path) -> None:
     log, other = tmp_path / "a.log", tmp_path / "b.log"
     log.write_bytes(b"0123456789")
@@ -221,5 +237,5 @@ def test_evidence_from_a_path_counts_only_for_the_open_file() -> None:
 
 @pytest.mark.parametrize("answer", [b"", b"\n", b"Welcome!\n", b"file\n", b"file 1 2\n", b"file 1 2 3 zz\n"])
 def test_foreign_answers_are_no_looks(answer: bytes) -> None:
-    assert parse_look(MARK.encode() + b"\n" + answer, MARK) is None
-    assert parse_look(b"file 1 2 3 61\n", MARK) is None
+    assert parse_look(MARK.encode() + b"\n" + answer, MARK, "a") is None
+    assert parse_look(b"file 1 2 3 61\n", MARK, "a") is None

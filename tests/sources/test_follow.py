@@ -25,6 +25,15 @@ HAPPENINGS = st.one_of(
     st.sampled_from(["truncate", "rename", "create", "delete", "let go", "rotate", "replace"]),
 )
 
+GENTLE = st.one_of(
+    st.just("nothing"),
+    st.tuples(st.just("write"), COUNTS),
+    st.tuples(st.just("cut"), st.integers(1, 12)),
+    st.sampled_from(["rename", "create", "rotate", "let go"]),
+)
+
+FIRST_LOOK = ["nothing"] * 3  # nobody knows the log before
+
 
 class BusyDisk(Disk):
     """With the happenings that come as one."""
@@ -101,3 +110,13 @@ def test_each_byte_comes_once_and_in_order_or_a_gap_tells(gives_both: bool, happ
     gaps = [event for event in heard if isinstance(event, Gap)]
     assert sizes <= sum(gap.size_bytes or 0 for gap in gaps) <= lost
     assert len(gaps) >= needed
+
+
+@pytest.mark.parametrize("gives_both", [True, False], ids=["local", "remote"])
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(happenings=st.lists(GENTLE, max_size=60))
+def test_nothing_is_lost_as_long_as_every_file_is_kept(gives_both: bool, happenings: list[object]) -> None:
+    disk, heard = follow([*FIRST_LOOK, *happenings], gives_both=gives_both)
+    data = b"".join(event.data for event in heard if isinstance(event, Chunk))
+    assert data == b"".join(bytes(life.written) for life in disk.lives)
+    assert not [event for event in heard if isinstance(event, Gap)]

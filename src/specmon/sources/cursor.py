@@ -52,6 +52,7 @@ class Look:
 
     at_path: FoundFile | NoFile
     moved: MovedFile | None = None
+    later: MovedFile | None = None  # the next one that was rotated away after it
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +168,8 @@ class Cursor:
                 return self._go_on(moved.path, moved.file, at)
             if self._is_open_file(moved.file):  # truncated, and then renamed: its new life comes first
                 return self._start_over(moved.path, moved.file, at, "truncated")
+        if moved is not None and look.later is not None:
+            return self._start_over(look.later.path, look.later.file, at, "renamed")
         if isinstance(found, NoFile):
             return found
         return self._start_over(path, found, at, "replaced" if moved is None else "renamed")

@@ -33,9 +33,13 @@ _LOOK = (
     'elif [ -e "$d" ] && [ -x "$d" ]; then echo missing; '
     'elif [ -e "$d" ]; then echo unreadable; '
     "else echo missing; fi; "
-    # A file that was renamed while nobody looked is found again by its number, in the same folder.
-    'if [ -n "$2" ]; then m=$(find "$d" -maxdepth 1 -type f -inum "$2" 2>/dev/null | head -n 1); '
-    '[ -n "$m" ] && { f moved "$m"; printf "%s" "$m"; }; fi; exit 0'
+    # A file that was renamed while nobody looked is found again by its number, in the same folder. Of those that were
+    # rotated away after it, the oldest is next; only names that a rotation gives count: a.log.1, a.log-20261130.
+    '[ -n "$2" ] && m=$(find "$d" -maxdepth 1 -type f -inum "$2" 2>/dev/null | head -n 1) && [ -n "$m" ] || exit 0; '
+    'o=; if [ ! "$m" -ef "$1" ]; then for n in "$1".[0-9]* "$1"-[0-9]*; do x=${n#"$1"}; x=${x#?}; '
+    '[ -f "$n" ] && [ "$n" -nt "$m" ] && [ -z "$(printf "%s" "$x" | tr -d 0-9.:T_-)" ] || continue; '
+    'if [ -z "$o" ] || [ "$o" -nt "$n" ]; then o=$n; fi; done; fi; '
+    '[ -z "$o" ] || f "later ${o#"$1"}" "$o"; f moved "$m"; printf "%s" "$m"; exit 0'
 )
 
 # stdout: bytes as `dd` reads them, and after them a line "MARK|KIND|OFFSET|HEX|NUMBERS" that says how the file stood

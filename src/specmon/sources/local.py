@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
@@ -19,6 +20,7 @@ from specmon.sources.follow import Pace, follow_file
 _BLOCK_BYTES = 1 << 20
 _POLL_S = 0.02  # like the far side's tail; a look at an open file costs microseconds
 _TICK_S = 0.25
+_ROTATED = re.compile(r"[.-][0-9][0-9.:T_-]*")  # what a rotation adds to a name: .1, -20261130
 
 
 class LocalReach:
@@ -33,7 +35,8 @@ class LocalReach:
         found = look_at(path)
         if known is None or (isinstance(found, FoundFile) and found.identity.inode == known.inode):
             return Look(found)
-        return Look(found, _find_moved(Path(path).parent, known))
+        moved = _find_moved(Path(path).parent, known)
+        return Look(found, moved, None if moved is None else _find_later(path, moved.path))
 
     @asynccontextmanager
     async def open(self, path: str, offset: int, watch: str, size: int) -> AsyncIterator[LocalOpenFile]:
@@ -146,3 +149,22 @@ def _find_moved(folder: Path, known: FileIdentity) -> MovedFile | None:
             if isinstance(found, FoundFile) and found.identity.device == known.device:
                 return MovedFile(entry.path, found)
     return None
+
+
+def _find_later(path: str, moved: str) -> MovedFile | None:
+    """The oldest of the files that were rotated away after one that was."""
+    try:
+        since = Path(moved).stat().st_mtime_ns
+        later = [
+            (status.st_mtime_ns, entry.path)
+            for entry in os.scandir(Path(path).parent)
+            if _ROTATED.fullmatch(entry.name.removeprefix(Path(path).name))
+            and entry.name.startswith(Path(path).name)
+            and (status := entry.stat()).st_mtime_ns > since
+        ]
+    except OSError:
+        return None
+    if not later:
+        return None
+    place = min(later)[1]
+    return MovedFile(place, found) if isinstance(found := look_at(place), FoundFile) else None

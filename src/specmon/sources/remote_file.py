@@ -43,7 +43,7 @@ class RemoteReach:
             return await self._sftp.look(path, known)
         command = LookAt(path, None if known is None else known.inode)
         result = await self._host.run(command.text())
-        look = parse_look(result.stdout, command.mark)
+        look = parse_look(result.stdout, command.mark, path)
         if look is None and known is None and not self._has_shell:
             sftp = SftpReach(self._host, interval_s=self._interval_s)
             with contextlib.suppress(SourceLost):
@@ -177,7 +177,7 @@ class RemoteFile:
         )
 
 
-def parse_look(answer: bytes, mark: str) -> Look | None:
+def parse_look(answer: bytes, mark: str, path: str) -> Look | None:
     """Read the answer to a `LookAt`; None when it is none."""
     _, _, told = answer.partition(mark.encode("ascii") + b"\n")  # a login shell may have spoken before
     first, _, rest = told.partition(b"\n")
@@ -187,13 +187,19 @@ def parse_look(answer: bytes, mark: str) -> Look | None:
     at_path: FoundFile | NoFile | None = _REASONS.get(words[0]) if words[0] != b"file" else _file(words[1:])
     if at_path is None:
         return None
-    line, _, path = rest.partition(b"\n")
+    later: MovedFile | None = None
+    if rest.startswith(b"later "):
+        line, _, rest = rest.partition(b"\n")
+        _, suffix, *words = line.split()
+        if (file := _file(words)) is not None:
+            later = MovedFile(path + suffix.decode("ascii", "replace"), file)
+    line, _, place = rest.partition(b"\n")
     moved_words = line.split()
     moved = _file(moved_words[1:]) if moved_words[:1] == [b"moved"] else None
     try:
-        return Look(at_path, MovedFile(path.decode("utf-8"), moved) if moved is not None and path else None)
+        return Look(at_path, MovedFile(place.decode("utf-8"), moved) if moved is not None and place else None, later)
     except UnicodeDecodeError:  # a name that cannot be asked for
-        return Look(at_path)
+        return Look(at_path, later=later)
 
 
 def parse_batch(data: bytes, line: bytes) -> Batch | None:
