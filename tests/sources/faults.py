@@ -38,15 +38,18 @@ def hurried(settings: SshSettings) -> SshSettings:
 
 
 @asynccontextmanager
-async def following(settings: SshSettings, path: Path, *, backfill_bytes: int | None = None) -> AsyncIterator[Heard]:
+async def following(
+    settings: SshSettings, path: Path, *, backfill_bytes: int | None = None, heard: Heard | None = None
+) -> AsyncIterator[Heard]:
     """What a follower over SSH hears."""
     async with (
         SshHost("127.0.0.1", hurried(settings)) as host,
         Listening(
-            RemoteFile(host, str(path), backfill_bytes=backfill_bytes, pace=PACE, interval_s=0.1).events()
-        ) as heard,
+            RemoteFile(host, str(path), backfill_bytes=backfill_bytes, pace=PACE, interval_s=0.1).events(),
+            heard,
+        ) as listened,
     ):
-        yield heard
+        yield listened
 
 
 class Writer:
@@ -55,6 +58,7 @@ class Writer:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.written = 0
+        self.is_paused = False
 
     def write(self, count: int) -> None:
         with self.path.open("ab") as file:
@@ -75,7 +79,8 @@ class Writer:
 
     async def _write_on(self, portion: int, delay_s: float) -> None:
         while True:
-            self.write(portion)
+            if not self.is_paused:
+                self.write(portion)
             await asyncio.sleep(delay_s)
 
     async def is_read_by(self, heard: Heard, *, limit_s: float = 20.0) -> None:
