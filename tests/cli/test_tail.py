@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from specmon.commands.tail_output import LineOutput, for_terminal, short_names
+from specmon.commands.tail_output import LineOutput, Teller, for_terminal, short_names
+from specmon.sources.events import Connected, Gap, Refused, SourceEvent, Waiting
 from tests.cli.conftest import Specmon
 from tests.conftest import Sshd
 
@@ -221,6 +222,26 @@ def test_what_can_never_be_read_ends_with_2(
     assert done.status == 2
 
 
+@pytest.mark.parametrize(
+    ("redirection", "words"), [(">/dev/full", "no space left on device"), (">&-", "stdout is closed")]
+)
+def test_stdout_that_takes_nothing_is_a_sentence(
+    environment: dict[str, str], tmp_path: Path, only_sentences: Sentences, redirection: str, words: str
+) -> None:
+    (tmp_path / "a.log").write_bytes(b"one\n")
+    done = subprocess.run(
+        ["sh", "-c", f'exec "$0" -m specmon tail --from-start a.log {redirection}', sys.executable],
+        capture_output=True,
+        text=True,
+        env=environment,
+        cwd=tmp_path,
+        timeout=30,
+    )
+    (sentence,) = only_sentences(done.stderr)
+    assert words in sentence
+    assert done.returncode == 2
+
+
 @pytest.mark.sshd
 def test_lost_connection_is_told_and_loses_no_line(
     tail: Tail, tmp_path: Path, to_sshd: tuple[str, ...], sshd: Sshd
@@ -268,6 +289,37 @@ def test_bytes_of_the_only_source_are_not_held() -> None:
     assert output.interrupt() == b""
     assert output.chunk(b"three\n") == b"three\n"
     assert output.interrupt() == b""
+
+
+@pytest.mark.parametrize(
+    ("event", "sentence"),
+    [
+        (
+            Gap(0.0, 1234, "the file was truncated before its end was read"),
+            "gpu1:a.log: 1,234 bytes are missing here: the file was truncated before its end was read.",
+        ),
+        (
+            Gap(0.0, None, "it was replaced"),
+            "gpu1:a.log: lines may be missing here, nobody knows how many: it was replaced.",
+        ),
+        (Waiting(0.0, 1, 0.5, "gpu1: connection lost"), "gpu1: connection lost. Waiting; it is tried again by itself."),
+        (
+            Waiting(0.0, 1, 0.5, "the file changes too fast to be opened"),
+            "gpu1:a.log: the file changes too fast to be opened. Waiting; it is tried again by itself.",
+        ),
+        (Connected(0.0, 0), None),
+        (Refused(0.0, "gpu1: host key unknown."), "gpu1: host key unknown."),
+    ],
+)
+def test_what_happens_is_told_in_a_sentence(event: SourceEvent, sentence: str | None) -> None:
+    assert Teller("gpu1:a.log").sentence(event) == sentence
+
+
+def test_same_reason_is_told_once_until_it_is_over() -> None:
+    teller, waiting = Teller("a.log"), Waiting(0.0, 1, 0.5, "a.log: no such file")
+    told = [teller.sentence(event) for event in (waiting, waiting, Connected(1.0, 0), waiting, Connected(2.0, 0))]
+    wait = "a.log: no such file. Waiting; it is tried again by itself."
+    assert told == [wait, None, "a.log: reading now.", wait, "a.log: reading again."]
 
 
 @pytest.mark.parametrize(
