@@ -21,6 +21,7 @@ from tests.conftest import Sshd, free_port, running_sshd
 
 from .faults import PACE, Proxy, Writer, assert_each_line_once, following, hurried, line
 from .reading import Heard, Listening
+from .test_file_commands import TOOLS
 
 pytestmark = pytest.mark.sshd
 
@@ -315,6 +316,36 @@ async def test_log_fault_loses_and_repeats_nothing_over_sftp(shell_less: Sshd, t
         await begin(heard)
         async with writer.writing():
             await a_moment()
+        await fault(writer, heard)
+        async with writer.writing():
+            await a_moment()
+        await writer.is_read_by(heard)
+    assert_each_line_once(heard, writer.written)
+
+
+@pytest.fixture(scope="module")
+def busybox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
+    """A server on which every program is BusyBox's."""
+    if (program := shutil.which("busybox")) is None:
+        pytest.skip("no busybox here")
+    folder, tools = tmp_path_factory.mktemp("sshd"), tmp_path_factory.mktemp("tools")
+    for tool in TOOLS.split():
+        (tools / tool).symlink_to(program)
+    command = f'ForceCommand PATH={tools}; export PATH; exec sh -c "$SSH_ORIGINAL_COMMAND"\n'
+    with running_sshd(folder, extra=command) as server:
+        yield server
+
+
+@pytest.mark.parametrize("fault", [renamed, truncated_by_a_restart, overwritten_at_once_by_a_longer_content])
+async def test_log_fault_loses_and_repeats_nothing_with_busybox(busybox: Sshd, tmp_path: Path, fault: LogFault) -> None:
+    writer = Writer(tmp_path / "a.log")
+    writer.write(100)
+    async with following(busybox.settings, writer.path) as heard:
+        await begin(heard)
+        async with writer.writing():
+            await a_moment()
+            assert busybox.kill_sessions() > 0
+            await wait_for_reconnect(heard)
         await fault(writer, heard)
         async with writer.writing():
             await a_moment()
