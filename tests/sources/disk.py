@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from specmon.errors import SourceLost
-from specmon.sources.cursor import Batch, Evidence, FoundFile, Look, MovedFile, NoFile
 from specmon.sources.events import FileIdentity
+from specmon.sources.looks import Batch, Evidence, FoundFile, Look, MovedFile, NoFile
 
 PATH = "log"
 HEAD = 4  # as few bytes as tell the files of this disk apart

@@ -6,14 +6,15 @@ import asyncio
 import contextlib
 import random
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from specmon.sources.events import Chunk, Gap, Rotated
+from specmon.sources.events import CaughtUp, Chunk, Connected, Gap, Rotated
 from specmon.sources.follow import Pace
 from specmon.sources.remote_file import RemoteFile
 from specmon.sources.ssh import SshHost, SshSettings
+from tests.conftest import free_port, running_sshd
 
 from .reading import Heard, Listening
 
@@ -149,3 +150,34 @@ class Proxy:
                 writer.write(data)
                 await writer.drain()
         writer.close()
+
+
+class Daemon:
+    """An sshd of the test's own, that can be stopped and started again."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._port = free_port()
+        self._stack = ExitStack()
+        self.sshd = self._stack.enter_context(running_sshd(folder, port=self._port))
+
+    def stop(self) -> None:
+        self.sshd.kill_sessions()
+        self._stack.close()
+
+    def start(self) -> None:
+        self.sshd = self._stack.enter_context(running_sshd(self._folder, port=self._port))
+
+
+async def begin(heard: Heard) -> None:
+    await heard.until(lambda heard: bool(heard.of(CaughtUp)))
+
+
+async def a_moment() -> None:
+    """Let the writer write and the follower read."""
+    await asyncio.sleep(0.15)
+
+
+async def wait_for_reconnect(heard: Heard) -> None:
+    connected = len(heard.of(Connected))
+    await heard.until(lambda heard: len(heard.of(Connected)) > connected)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from specmon.sources.cursor import Batch, Compare, Cursor, Evidence, FoundFile, Look, MovedFile, NoFile, ReadFrom
+from specmon.sources.cursor import Cursor
 from specmon.sources.events import FileIdentity, Gap, Rotated
 from specmon.sources.follow import backoff_s
+from specmon.sources.looks import Batch, Compare, Evidence, FoundFile, Look, MovedFile, NoFile, ReadFrom
 
 PATH = "a.log"
 

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specmon.sources.cursor import Batch, Evidence, FoundFile, Look, NoFile
 from specmon.sources.events import FileIdentity
 from specmon.sources.file_commands import LookAt, Tail
+from specmon.sources.looks import Batch, Evidence, FoundFile, Look, NoFile
 from specmon.sources.remote_commands import parse_command
 from specmon.sources.remote_file import BatchSplitter, parse_batch, parse_look
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from specmon.errors import UnreadableInput
-from specmon.sources.cursor import FoundFile, NoFile
 from specmon.sources.events import CaughtUp, Chunk, Connected, FileIdentity, Gap, SourceEvent
 from specmon.sources.file_commands import HEAD_BYTES
+from specmon.sources.looks import FoundFile, NoFile
 
 BLOCK_BYTES = 2 << 20  # 1 MiB takes a tenth more time, 4 MiB as much more memory
 

@@ -16,8 +16,9 @@ from typing import Protocol
 
 from specmon.errors import SourceLost, SourceRefused, UnreadableInput
 from specmon.sources.border import BorderCut
-from specmon.sources.cursor import SETTLE_S, Batch, Compare, Cursor, Look, ReadFrom
+from specmon.sources.cursor import SETTLE_S, Cursor
 from specmon.sources.events import CaughtUp, Chunk, Connected, FileIdentity, Refused, SourceEvent, Waiting
+from specmon.sources.looks import Batch, Compare, Look, ReadFrom
 
 BACKFILL_BYTES = 64 * 1024 * 1024
 _VAIN_OPENINGS = 5

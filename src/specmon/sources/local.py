@@ -11,11 +11,11 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from specmon.sources.cursor import Batch, Evidence, FoundFile, Look, MovedFile
 from specmon.sources.events import FileIdentity, SourceEvent
 from specmon.sources.file_commands import HEAD_BYTES
 from specmon.sources.files import found_file, is_compressed, look_at, read_whole
 from specmon.sources.follow import Pace, follow_file
+from specmon.sources.looks import Batch, Evidence, FoundFile, Look, MovedFile
 
 _BLOCK_BYTES = 1 << 20
 _POLL_S = 0.02  # like the far side's tail; a look at an open file costs microseconds

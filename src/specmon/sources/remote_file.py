@@ -10,10 +10,10 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 
 from specmon.errors import SourceLost
-from specmon.sources.cursor import Batch, Evidence, FoundFile, Look, MovedFile, NoFile
 from specmon.sources.events import FileIdentity, SourceEvent
 from specmon.sources.file_commands import BATCH_BYTES, LookAt, Tail
 from specmon.sources.follow import BACKFILL_BYTES, OpenFile, Pace, follow_file
+from specmon.sources.looks import Batch, Evidence, FoundFile, Look, MovedFile, NoFile
 from specmon.sources.sftp_file import SftpReach
 from specmon.sources.ssh import RemoteStream, SshHost
 

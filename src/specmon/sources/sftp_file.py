@@ -16,9 +16,9 @@ from contextlib import asynccontextmanager
 import asyncssh
 
 from specmon.errors import SourceLost
-from specmon.sources.cursor import Batch, Evidence, FoundFile, Look, MovedFile, NoFile
 from specmon.sources.events import FileIdentity
 from specmon.sources.file_commands import HEAD_BYTES
+from specmon.sources.looks import Batch, Evidence, FoundFile, Look, MovedFile, NoFile
 from specmon.sources.ssh import SshHost
 from specmon.sources.ssh_errors import channel_error
 
