@@ -55,7 +55,11 @@ class Sshd:
 
     def kill_sessions(self) -> int:
         """Kill every process of this sshd that serves a connection, as a crash or an out-of-memory kill does."""
-        killed = 0
+        return self.signal_sessions(signal.SIGKILL)
+
+    def signal_sessions(self, number: signal.Signals) -> int:
+        """Send a signal to every process of this sshd that serves a connection, and say to how many."""
+        sent = 0
         for entry in Path("/proc").iterdir():
             if not entry.name.isdigit():
                 continue
@@ -64,9 +68,9 @@ class Sshd:
             except (OSError, IndexError, ValueError):
                 continue
             if parent == self.pid:
-                os.kill(int(entry.name), signal.SIGKILL)
-                killed += 1
-        return killed
+                os.kill(int(entry.name), number)
+                sent += 1
+        return sent
 
 
 def free_port() -> int:
@@ -85,23 +89,26 @@ def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
 
 
 @contextmanager
-def running_sshd(folder: Path, *settings: str) -> Iterator[Sshd]:
-    """An sshd with its files in a folder; `settings` are lines of its configuration that count before ours."""
+def running_sshd(folder: Path, *settings: str, port: int | None = None) -> Iterator[Sshd]:
+    """An sshd of one's own; `settings` are lines of its configuration that count before ours.
+
+    In the same folder it has the same keys again.
+    """
     if _SSHD is None:
         pytest.skip("no sshd here (install openssh-server)")
-    host_key, client_key = (asyncssh.generate_private_key("ssh-ed25519") for _ in range(2))
-    host_key.write_private_key(folder / "host_key")
-    client_key.write_private_key(folder / "client_key")
-    (folder / "authorized_keys").write_bytes(client_key.export_public_key())
     for name in ("host_key", "client_key"):
-        (folder / name).chmod(0o600)
-    port = free_port()
-    public = host_key.export_public_key().decode().strip()
+        if not (folder / name).exists():
+            key = asyncssh.generate_private_key("ssh-ed25519")
+            key.write_private_key(folder / name)
+            key.write_public_key(folder / f"{name}.pub")
+            (folder / name).chmod(0o600)
+    port = port or free_port()
+    public = (folder / "host_key.pub").read_text().strip()
     (folder / "known_hosts").write_text(f"[127.0.0.1]:{port} {public}\n")
     (folder / "sshd_config").write_text(
         "".join(f"{line}\n" for line in settings)
         + f"Port {port}\nListenAddress 127.0.0.1\nHostKey {folder}/host_key\nPidFile {folder}/sshd.pid\n"
-        f"AuthorizedKeysFile {folder}/authorized_keys\nUsePAM no\nStrictModes no\nPasswordAuthentication no\n"
+        f"AuthorizedKeysFile {folder}/client_key.pub\nUsePAM no\nStrictModes no\nPasswordAuthentication no\n"
         "PermitRootLogin prohibit-password\nAllowTcpForwarding yes\nMaxStartups 100\n"
     )
     if os.geteuid() == 0:

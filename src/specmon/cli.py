@@ -279,6 +279,29 @@ def demo(**options: Any) -> int:
     return run(**options)
 
 
+@cli.command(epilog="Example: specmon tail gpu01:/var/log/base.log gpu02:/var/log/eagle3.log")
+@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
+@click.option(
+    "--from-start", is_flag=True, help="Begin at the first byte of each log; else only new lines are printed."
+)
+@click.option(
+    "--backfill",
+    type=click.IntRange(min=0),
+    metavar="BYTES",
+    help="Begin with the whole lines among the last BYTES of each log.",
+)
+@_ssh
+def tail(**options: Any) -> int:
+    """Print every line of logs once and in order, through faults, rotations and restarts.
+
+    A SOURCE is a log file, HOST:PATH or - for stdin; several get the prefix `NAME| `. Gaps and reconnects are told on
+    stderr.
+    """
+    from specmon.commands.tail import tail as run
+
+    return run(**options)
+
+
 @cli.command(epilog="Example: specmon summary --format json base.log eagle3.log")
 @click.argument("sources", nargs=-1, metavar="[SOURCE]...")
 @_sides

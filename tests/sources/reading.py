@@ -22,13 +22,27 @@ class Heard:
     def data(self) -> bytes:
         return b"".join(event.data for event in self.events if isinstance(event, Chunk))
 
+    def last(self, count: int) -> bytes:
+        """The last bytes, without joining all of them."""
+        end = b""
+        for event in reversed(self.events):
+            if isinstance(event, Chunk):
+                end = event.data[-count:] + end
+            if len(end) >= count:
+                break
+        return end[-count:]
+
     def of(self, kind: type[EventT]) -> list[EventT]:
         return [event for event in self.events if isinstance(event, kind)]
 
     async def listen(self, events: AsyncGenerator[SourceEvent, None]) -> None:
         async with aclosing(events):
             async for event in events:
-                self.events.append(event)
+                self.hear(event)
+
+    def hear(self, event: SourceEvent) -> None:
+        """Take one event."""
+        self.events.append(event)
 
     async def until(self, is_enough: Callable[[Heard], bool], *, limit_s: float = 10.0) -> None:
         """Wait until enough has been heard; the message of a failure shows what has."""
@@ -46,10 +60,10 @@ class Heard:
 class Listening:
     """`async with Listening(source.events()) as heard:` listens beside the test and stops at its end."""
 
-    def __init__(self, events: AsyncGenerator[SourceEvent, None]) -> None:
+    def __init__(self, events: AsyncGenerator[SourceEvent, None], heard: Heard | None = None) -> None:
         self._events = events
         self._task: asyncio.Task[None] | None = None
-        self.heard = Heard()
+        self.heard = heard or Heard()
 
     async def __aenter__(self) -> Heard:
         self._task = asyncio.create_task(self.heard.listen(self._events))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from specmon.sources.cursor import Cursor, FoundFile, Look, MovedFile, NoFile, ReadFrom, Tick
+from specmon.sources.cursor import Cursor
 from specmon.sources.events import FileIdentity, Gap, Rotated
 from specmon.sources.follow import backoff_s
+from specmon.sources.looks import Batch, Compare, Evidence, FoundFile, Look, MovedFile, NoFile, ReadFrom
 
 PATH = "a.log"
 
@@ -15,13 +16,22 @@ def found(inode: int, size: int, head: bytes = b"first") -> FoundFile:
     return FoundFile(FileIdentity(1, inode, head), size)
 
 
-def begun(size: int = 100, *, backfill_bytes: int | None = None, looks_lag: bool = False) -> Cursor:
+def batch(
+    size: int, data: bytes = b"", *, inode: int = 7, at_path: FoundFile | None = None, head: bytes = b""
+) -> Batch:
+    """What is read of file 7 while it has a size; by default it is at its path."""
+    evidence = (Evidence(0, head),) if head else ()
+    return Batch(data, found(inode, size, b""), at_path or found(inode, size, b""), evidence)
+
+
+def begun(size: int = 100, *, backfill_bytes: int | None = None) -> Cursor:
     """A cursor that has read a file to its end."""
-    cursor = Cursor(backfill_bytes=backfill_bytes, looks_lag=looks_lag)
+    cursor = Cursor(backfill_bytes=backfill_bytes)
     plan = cursor.plan(PATH, Look(found(7, size)), 0.0)
     assert isinstance(plan, ReadFrom)
-    cursor.advance(size - plan.offset)
-    assert cursor.judge(Tick(found(7, size, b""), found(7, size))) == "stay"
+    assert cursor.judge(batch(size), 0.0) == "stay"
+    assert cursor.judge(batch(size, (b"first" + b"x" * size)[plan.offset : size]), 0.0) == "stay"
+    assert cursor.judge(batch(size), 0.0) == "stay"
     return cursor
 
 
@@ -63,33 +73,59 @@ def test_same_inode_with_another_beginning_is_another_file() -> None:
     assert plan.announce[-1] == Rotated(5.0, FileIdentity(1, 7, b"other"), "truncated")
 
 
+def test_equal_beginning_with_other_bytes_before_the_position_is_another_life() -> None:
+    cursor = begun()
+    assert replan(cursor, Look(found(7, 500))).offset == 100
+    seen = Batch(b"", found(7, 500, b""), found(7, 500, b""), (Evidence(90, b"other line"),))
+    assert cursor.judge(seen, 0.0) == "drop"
+    plan = replan(cursor, Look(found(7, 500)))
+    assert plan.offset == 0
+    assert plan.announce[0] == Gap(5.0, None, "the file was truncated while nobody could look")
+
+
+def test_zeros_of_a_network_file_system_are_no_other_life() -> None:
+    cursor = begun()
+    assert cursor.judge(batch(120, b"\0" * 20), 0.0) == "stay"
+    late = Batch(b"new", found(7, 123, b""), None, (Evidence(100, b"these bytes came late"[:20]),))
+    assert cursor.judge(late, 0.0) == "stay"
+
+
 def test_renamed_file_is_read_to_its_end_first() -> None:
     cursor = begun()
     moved = MovedFile("a.log.1", found(7, 150))
-    plan = replan(cursor, Look(found(8, 20, b"new"), moved))
+    new = found(8, 20, b"new")
+    plan = replan(cursor, Look(new, moved))
     assert (plan.path, plan.offset, plan.announce) == ("a.log.1", 100, ())
-    ticks = [Tick(found(7, 150, b""), found(8, 20, b"new"))] * 2
-    assert cursor.judge(ticks[0]) == "stay"  # 50 bytes are still to come
-    cursor.advance(50)
-    assert cursor.judge(ticks[1]) == "switch"
+    assert cursor.judge(batch(150, at_path=new), 10.0) == "stay"  # 50 bytes are still to come
+    assert cursor.judge(batch(150, b"y" * 50, at_path=new), 10.1) == "stay"
+    assert cursor.judge(batch(150, at_path=new), 11.0) == "stay"
+    assert cursor.judge(batch(150, at_path=new), 11.2) == "leave"
     plan = replan(cursor, Look(found(8, 30, b"new"), moved))
     assert (plan.path, plan.offset) == (PATH, 0)
     assert plan.announce == (Rotated(5.0, FileIdentity(1, 8, b"new"), "renamed"),)
 
 
 def test_writer_that_has_not_let_go_of_the_old_file_is_waited_for() -> None:
-    cursor = begun()
-    new = found(8, 20, b"new")
-    assert cursor.judge(Tick(found(7, 100, b""), new)) == "stay"
-    cursor.advance(10)
-    assert cursor.judge(Tick(found(7, 110, b""), new)) == "stay"  # it grew
-    assert cursor.judge(Tick(found(7, 110, b""), new)) == "switch"
+    cursor, new = begun(), found(8, 20, b"new")
+    assert cursor.judge(batch(100, at_path=new), 0.0) == "stay"
+    assert cursor.judge(batch(110, b"y" * 10, at_path=new), 2.0) == "stay"  # it grew
+    assert cursor.judge(batch(110, at_path=new), 2.9) == "stay"
+    assert cursor.judge(batch(110, at_path=new), 3.0) == "leave"
 
 
-def test_renamed_file_without_a_successor_is_stayed_with() -> None:
+def test_old_file_that_grew_after_it_was_left_is_gone_back_to() -> None:
+    cursor, new = begun(), found(8, 20, b"new")
+    assert cursor.judge(batch(100, at_path=new), 0.0) == "stay"
+    assert cursor.judge(batch(100, at_path=new), 1.0) == "leave"
+    plan = replan(cursor, Look(new, MovedFile("a.log.1", found(7, 130))))
+    assert (plan.path, plan.offset) == ("a.log.1", 100)
+
+
+@pytest.mark.parametrize("successor", [None, found(8, 0, b"")])
+def test_renamed_file_without_anything_in_its_successor_is_stayed_with(successor: FoundFile | None) -> None:
     cursor = begun()
-    for _ in range(3):
-        assert cursor.judge(Tick(found(7, 100, b""), None)) == "stay"
+    for second in range(5):
+        assert cursor.judge(Batch(b"", found(7, 100, b""), successor), second) == "stay"
 
 
 def test_file_that_is_gone_after_an_outage_leaves_a_gap() -> None:
@@ -102,37 +138,85 @@ def test_file_that_is_gone_after_an_outage_leaves_a_gap() -> None:
 
 def test_gap_has_the_size_that_was_seen() -> None:
     cursor = begun()
-    assert cursor.judge(Tick(found(7, 180, b""), found(7, 180))) == "stay"
+    assert cursor.judge(batch(180), 0.0) == "stay"
+    assert cursor.judge(batch(180), 0.0) == "stay"  # only now it is sure that the size was of this life
     plan = replan(cursor, Look(found(8, 20, b"new")))
     assert plan.announce[0] == Gap(5.0, 80, "the file was replaced before its end was read")
 
 
 def test_truncation_beside_the_open_file_is_seen() -> None:
     cursor = begun()
-    assert cursor.judge(Tick(found(7, 40, b""), found(7, 40))) == "switch"
+    assert cursor.judge(batch(40), 0.0) == "leave"
     plan = replan(cursor, Look(found(7, 500)))  # grown past the old position in the meantime
     assert plan.offset == 0
     assert plan.announce == (Rotated(5.0, FileIdentity(1, 7, b"first"), "truncated"),)
 
 
-def test_look_that_is_older_than_the_bytes_is_no_truncation() -> None:
-    cursor = begun(looks_lag=True)
-    cursor.advance(50)  # bytes that were written after the look that comes now
-    assert cursor.judge(Tick(found(7, 120, b""), found(7, 120))) == "stay"
-    assert cursor.judge(Tick(found(7, 150, b""), found(7, 150))) == "stay"
+def test_bytes_before_a_truncation_are_handed_out() -> None:
+    cursor = begun()
+    assert cursor.judge(batch(40, b"the last line"), 0.0) == "leave"
+    assert not cursor.is_in_doubt
+    assert replan(cursor, Look(found(7, 40))).announce == (Rotated(5.0, FileIdentity(1, 7, b"first"), "truncated"),)
 
 
-def test_truncation_is_seen_although_looks_lag() -> None:
-    cursor = begun(looks_lag=True)
-    cursor.advance(50)
-    assert cursor.judge(Tick(found(7, 120, b""), found(7, 120))) == "stay"
-    assert cursor.judge(Tick(found(7, 130, b""), found(7, 130))) == "switch"
+@pytest.mark.parametrize(
+    ("now", "ours"),
+    [(b"NEW LINES", b"old lines"), (b"old lines", b""), (b"", b"old lines")],
+    ids=["of the old life", "of the new life", "gone again"],
+)
+def test_bytes_that_came_while_the_life_changed_are_told_apart_by_what_is_there_now(now: bytes, ours: bytes) -> None:
+    cursor = begun()
+    assert cursor.judge(batch(500, b"old lines", head=b"other"), 0.0) == "drop"
+    assert cursor.is_in_doubt
+    assert cursor.compare(PATH, Look(found(7, 600, b"other"))) == Compare(PATH, FileIdentity(1, 7, b"other"), 100, 9)
+    assert cursor.settle(now) == (100, ours)
+    assert not cursor.is_in_doubt
+    plan = replan(cursor, Look(found(7, 600, b"other")))
+    assert (plan.offset, plan.announce) == (0, (Rotated(5.0, FileIdentity(1, 7, b"other"), "truncated"),))
+
+
+def test_batch_of_both_lives_is_parted_where_one_reading_ended() -> None:
+    cursor = begun()
+    old, new = b"o" * 65536, b"n" * 1000
+    assert cursor.judge(batch(70_000, old + new, head=b"other"), 0.0) == "drop"
+    assert cursor.settle(b"N" * 65536 + new) == (100, old)
+
+
+def test_doubt_has_nothing_to_compare_with_when_the_file_is_gone_or_short() -> None:
+    cursor = begun()
+    assert cursor.judge(batch(500, b"old lines", head=b"other"), 0.0) == "drop"
+    assert cursor.compare(PATH, Look(found(9, 500, b"other"))) is None
+    assert cursor.compare(PATH, Look(found(7, 105, b"other"))) is None
+    moved = MovedFile("a.log.1", found(7, 500, b"other"))
+    assert cursor.compare(PATH, Look(NoFile("no such file"), moved)) == Compare(
+        "a.log.1", FileIdentity(1, 7, b"other"), 100, 9
+    )
+
+
+def test_life_that_was_seen_but_never_read_leaves_a_gap_of_its_size() -> None:
+    cursor = begun()
+    assert cursor.judge(batch(40), 0.0) == "leave"
+    plan = replan(cursor, Look(found(8, 5, b"new")))
+    assert plan.announce == (
+        Gap(5.0, 40, "the file was replaced before its end was read"),
+        Rotated(5.0, FileIdentity(1, 8, b"new"), "replaced"),
+    )
+
+
+def test_size_of_the_new_life_is_not_taken_for_the_old_one() -> None:
+    cursor = begun()
+    # The evidence was read just before the truncation, the size just after it.
+    assert cursor.judge(batch(900, head=b"first"), 0.0) == "stay"
+    assert cursor.judge(batch(950, head=b"other"), 0.0) == "drop"
+    assert replan(cursor, Look(found(7, 950, b"other"))).announce == (
+        Rotated(5.0, FileIdentity(1, 7, b"other"), "truncated"),
+    )
 
 
 def test_another_file_was_opened_than_was_looked_at() -> None:
     cursor = begun()
     replan(cursor, Look(found(7, 100)))
-    assert cursor.judge(Tick(found(9, 5, b""), found(9, 5))) == "switch"
+    assert cursor.judge(batch(5, inode=9), 0.0) == "drop"
     assert replan(cursor, Look(found(7, 100))).offset == 100
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import bz2
 import gzip
 import lzma
@@ -185,6 +186,19 @@ async def test_renamed_file_is_read_to_its_end_first(tmp_path: Path) -> None:
     assert heard.data == numbered(0, 30)
     assert [event.reason for event in heard.of(Rotated)] == ["renamed"]
     assert not heard.of(Gap)
+
+
+async def test_every_file_that_was_rotated_away_between_two_looks_is_read(tmp_path: Path) -> None:
+    log = tmp_path / "a.log"
+    log.write_bytes(numbered(0, 10))
+    async with following(log) as heard:
+        await heard.until(lambda heard: bool(heard.of(CaughtUp)))
+        for number in range(1, 4):
+            log.rename(tmp_path / f"a.log-{number}")
+            await asyncio.sleep(0.01)  # two files of the same moment have no order
+            add(log, numbered(10 * number, 10))
+        await heard.until(lambda heard: len(heard.data) >= len(numbered(0, 40)))
+    assert heard.data == numbered(0, 40)
 
 
 def test_glob_means_its_files_in_order_of_age(tmp_path: Path) -> None:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Self, TypedDict
 from specmon.errors import UnreadableInput
 from specmon.monitor.snapshot import Role
 from specmon.sources.address import HostAddress, LocalPlace, RemotePlace, SourceAddress, parse_source
-from specmon.sources.cursor import NoFile
 from specmon.sources.events import Source
 from specmon.sources.files import expand_glob, is_pipe, look_at
+from specmon.sources.looks import NoFile
 
 if TYPE_CHECKING:  # asyncssh takes longer to import than many a log to read
     from specmon.sources.ssh import SshHost, SshSettings

@@ -17,18 +17,10 @@ from typing import Protocol
 
 import asyncssh
 
+from specmon.sources.file_commands import HEAD_BYTES, LookAt, Tail
 from specmon.sources.gpus import Gpus, gpus_answer
 from specmon.sources.processes import ProcessListing, RunningProcess, processes_answer
-from specmon.sources.remote_commands import (
-    HEAD_BYTES,
-    LookAt,
-    ReadGpus,
-    ReadProcesses,
-    ReadSurroundings,
-    ResolvePath,
-    Tail,
-    parse_command,
-)
+from specmon.sources.remote_commands import ReadGpus, ReadProcesses, ReadSurroundings, ResolvePath, parse_command
 from specmon.sources.ssh import SshHost, SshSettings
 from specmon.sources.surroundings import Surroundings, surroundings_answer
 
@@ -201,8 +193,8 @@ async def _handle(
     command = parse_command(process.command or "")
     try:
         match command:
-            case LookAt(path):
-                process.stdout.write(_look(world.file(path)) + b"\n")
+            case LookAt(path, _, mark):
+                process.stdout.write(mark.encode("ascii") + b"\n" + _look(world.file(path)) + b"\n")
                 process.exit(0)
             case Tail():
                 await _tail(process, command, world, sleep)
@@ -237,20 +229,20 @@ async def _tail(
         process.stderr.write(b"cannot open the file\n")
         process.exit(66)
         return
-    offset, last, ticks_in = tail.offset, b"", 0.0
+    offset, ticks_in = tail.offset, 0.0
     while not process.stdin.at_eof() and not process.is_closing():
         now = world.file(tail.path)
         # A descriptor stays with its file: one that left its path does not grow any more in this world.
         opened = now if now is not None and now.inode == opened.inode else opened
+        data = opened.data
+        look = _told(tail.mark, opened, world.file(tail.watch))
         if ticks_in <= 0:
-            ticks_in = float(tail.interval_s)
-            look = b"look|" + _numbers(opened) + b"|" + _watched(world.file(tail.watch))
-            process.stderr.write((b"same" if look == last else look) + b"\n")
-            last = look
-        for start in range(offset, len(opened.data), _BLOCK_BYTES):
-            process.stdout.write(opened.data[start : start + _BLOCK_BYTES])
+            ticks_in = tail.interval_s
+            process.stdout.write(look)
+        for start in range(offset, len(data), _BLOCK_BYTES):
+            process.stdout.write(data[start : start + _BLOCK_BYTES] + look)
             await process.stdout.drain()
-        offset = max(offset, len(opened.data))
+        offset = max(offset, len(data))
         await sleep(_POLL_S)
         ticks_in -= _POLL_S
     process.exit(0)
@@ -264,8 +256,9 @@ def _look(file: VirtualFile | None) -> bytes:
     return b"file " + _numbers(file) + b" " + _head(file)
 
 
-def _watched(file: VirtualFile | None) -> bytes:
-    return b"|" if file is None else _numbers(file) + b"|" + _head(file)
+def _told(mark: str, opened: VirtualFile, watched: VirtualFile | None) -> bytes:
+    numbers = _numbers(opened) + (b"" if watched is None else b" " + _numbers(watched))
+    return mark.encode("ascii") + b"|own|0|" + _head(opened) + b"|" + numbers + b"\n"
 
 
 def _numbers(file: VirtualFile) -> bytes:

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from specmon.errors import UnreadableInput
-from specmon.sources.cursor import FoundFile, NoFile
 from specmon.sources.events import CaughtUp, Chunk, Connected, FileIdentity, Gap, SourceEvent
-from specmon.sources.remote_commands import HEAD_BYTES
+from specmon.sources.file_commands import HEAD_BYTES
+from specmon.sources.looks import FoundFile, NoFile
 
 BLOCK_BYTES = 2 << 20  # 1 MiB takes a tenth more time, 4 MiB as much more memory
 
@@ -148,7 +148,8 @@ def look_at(path: str) -> FoundFile | NoFile:
                 return NoFile("is a directory, not a log", is_final=True)
             if not stat.S_ISREG(status.st_mode):
                 return NoFile("is a device or a socket, not a log", is_final=True)
-            return found_file(status, os.pread(descriptor, HEAD_BYTES, 0))
+            head = os.pread(descriptor, HEAD_BYTES, 0)
+            return found_file(os.fstat(descriptor), head)  # a size must not be older than the head
         finally:
             os.close(descriptor)
     except FileNotFoundError:

@@ -15,36 +15,33 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from specmon.errors import SourceLost, SourceRefused, UnreadableInput
-from specmon.sources.cursor import Cursor, Look, ReadFrom, Tick
+from specmon.sources.border import BorderCut
+from specmon.sources.cursor import SETTLE_S, Cursor
 from specmon.sources.events import CaughtUp, Chunk, Connected, FileIdentity, Refused, SourceEvent, Waiting
-from specmon.sources.overlap import BorderCut, Overlap
+from specmon.sources.looks import Batch, Compare, Look, ReadFrom
 
 BACKFILL_BYTES = 64 * 1024 * 1024
+_VAIN_OPENINGS = 5
 _MISSING_FILE_DELAYS_S = (0.25, 0.5, 1.0)  # a look at a path is cheap, and a server's first lines matter
 
 
 class OpenFile(Protocol):
     """A file that is being read from some byte on."""
 
-    async def next(self) -> bytes | Tick:
-        """The next bytes, or what a look beside them saw. SourceLost when the link or the reader is gone."""
+    async def next(self) -> Batch:
+        """The next bytes and a look behind them; the first batch holds no bytes. SourceLost when the link is gone."""
         ...
 
 
 class Reach(Protocol):
     """How to get at files of one machine."""
 
-    @property
-    def looks_lag(self) -> bool:
-        """Whether bytes may arrive before a look that was taken earlier, as with `tail -f` on the far side."""
-        ...
-
     async def look(self, path: str, known: FileIdentity | None) -> Look:
         """What lies at the path, and where the known file is if not there."""
         ...
 
-    def open(self, path: str, offset: int, watch: str) -> AbstractAsyncContextManager[OpenFile]:
-        """Read `path` from a byte on, looking at `watch` beside it."""
+    def open(self, path: str, offset: int, watch: str, size: int) -> AbstractAsyncContextManager[OpenFile]:
+        """Read `path` from a byte on, looking at `watch` beside it; `size` is what it holds already."""
         ...
 
 
@@ -61,6 +58,7 @@ class Pace:
     clock: Callable[[], float] = time.time  # s since 1970, UTC
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     chance: Callable[[], float] = field(default=random.random)  # 0..1
+    settle_s: float = SETTLE_S  # how long a file that left its path must be silent before it is left
 
 
 async def follow_file(
@@ -78,12 +76,22 @@ async def follow_file(
     `UnreadableInput`; with it, a file that is not there is waited for, and only `Refused` ends the events.
     """
     pace = pace or Pace()
-    cursor = Cursor(backfill_bytes=backfill_bytes, looks_lag=reach.looks_lag)
+    cursor = Cursor(backfill_bytes=backfill_bytes, settle_s=pace.settle_s)
     session = _Session(reach, cursor, path, follow, pace)
     attempt = misses = 0
     while True:
         try:
-            plan = cursor.plan(path, await reach.look(path, cursor.identity), pace.clock())
+            look = await reach.look(path, cursor.identity)
+            if cursor.is_in_doubt:
+                seen: bytes | None = b""
+                if (asked := cursor.compare(path, look)) is not None:
+                    seen = await _read_range(reach, asked, path)
+                if seen is None:
+                    continue  # another file is at that path by now
+                offset, old = cursor.settle(seen)
+                if old:
+                    yield Chunk(pace.clock(), offset, old)
+            plan = cursor.plan(path, look, pace.clock())
             if isinstance(plan, ReadFrom):
                 misses = 0
                 for announcement in plan.announce:
@@ -116,6 +124,18 @@ async def follow_file(
         await pace.sleep(delay_s)
 
 
+async def _read_range(reach: Reach, asked: Compare, watch: str) -> bytes | None:
+    """What stands at a place of a file; None when the path has come to mean another file."""
+    seen = b""
+    async with reach.open(asked.path, asked.offset, watch, asked.offset + asked.size) as opened:
+        first = (await opened.next()).opened.identity
+        if (first.device, first.inode) != (asked.file.device, asked.file.inode):
+            return None
+        while len(seen) < asked.size and (batch := await opened.next()).data:
+            seen += batch.data
+    return seen[: asked.size]
+
+
 class _Session:
     """Reads one open file after the other; keeps what must be remembered between two of them."""
 
@@ -125,50 +145,48 @@ class _Session:
         self._path = path
         self._follow = follow
         self._pace = pace
-        self._overlap = Overlap() if reach.looks_lag else None
         self._border: BorderCut | None = None  # survives a lost link, which may come before the border
         self._lost_at: float | None = None
+        self._vain = 0  # openings in a row that gave no look at the right file
         self.is_alive = False  # bytes came, or the far side has spoken twice
 
     async def read(self, plan: ReadFrom) -> AsyncGenerator[SourceEvent, None]:
         """Yield the events of one open file until another one is to be opened."""
         cursor, clock = self._cursor, self._pace.clock
         self.is_alive = False
-        ticks = 0
         start = plan.offset
         if not plan.is_resumed:
             self._border = BorderCut() if plan.offset else None
             start -= 1 if plan.offset else 0
-            cursor.advance(start - plan.offset)
+            cursor.skip(start - plan.offset)
         border = self._border
         is_behind = True
-        if self._overlap is not None:
-            self._overlap.open_file(plan)
+        batches = 0
         try:
-            async with self._reach.open(plan.path, start, self._path) as opened:
+            async with self._reach.open(plan.path, start, self._path, plan.file.size) as opened:
                 yield Connected(clock(), plan.offset, plan.file.size, plan.file.identity, self._detail(plan))
                 while True:
-                    if is_behind and cursor.offset >= plan.file.size:
+                    if is_behind and batches and cursor.offset >= plan.file.size:
                         is_behind = False
                         yield CaughtUp(clock())
                         if not self._follow:
                             return
-                    output = await opened.next()
-                    if isinstance(output, Tick):
-                        ticks += 1
-                        self.is_alive |= ticks > 1
-                        if self._overlap is not None:
-                            self._overlap.tick(output)
-                        if cursor.judge(output) == "switch":
-                            return
-                        continue
-                    self.is_alive = True
-                    cursor.advance(len(output))
-                    data = output if border is None else border.cut(output)
-                    if data and self._overlap is not None:
-                        data = self._overlap.new_part(data, is_last=cursor.offset >= plan.file.size)
+                    batch = await opened.next()
+                    batches += 1
+                    offset = cursor.offset
+                    verdict = cursor.judge(batch, clock())
+                    if verdict == "drop":
+                        self._vain = self._vain + 1 if batches == 1 else 0
+                        if self._vain > _VAIN_OPENINGS:
+                            raise SourceLost("the file changes too fast to be opened")
+                        return
+                    self._vain = 0
+                    self.is_alive |= batches > 1
+                    data = batch.data if border is None else border.cut(batch.data)
                     if data:
-                        yield Chunk(clock(), cursor.offset - len(data), data)
+                        yield Chunk(clock(), offset + len(batch.data) - len(data), data)
+                    if verdict == "leave":
+                        return
         except SourceLost:
             if self._lost_at is None:
                 self._lost_at = clock()

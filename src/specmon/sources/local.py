@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
+import re
 import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from specmon.sources.cursor import FoundFile, Look, MovedFile, Tick
 from specmon.sources.events import FileIdentity, SourceEvent
+from specmon.sources.file_commands import HEAD_BYTES
 from specmon.sources.files import found_file, is_compressed, look_at, read_whole
 from specmon.sources.follow import Pace, follow_file
+from specmon.sources.looks import Batch, Evidence, FoundFile, Look, MovedFile
 
 _BLOCK_BYTES = 1 << 20
 _POLL_S = 0.02  # like the far side's tail; a look at an open file costs microseconds
 _TICK_S = 0.25
+_ROTATED = re.compile(r"[.-][0-9][0-9.:T_-]*")  # what a rotation adds to a name: .1, -20261130
 
 
 class LocalReach:
@@ -26,30 +30,25 @@ class LocalReach:
         self._poll_s = poll_s
         self._tick_s = tick_s
 
-    @property
-    def looks_lag(self) -> bool:
-        """No: a look and a read of one moment agree here."""
-        return False
-
     async def look(self, path: str, known: FileIdentity | None) -> Look:
         """What lies at the path, and where the known file is if not there."""
         found = look_at(path)
         if known is None or (isinstance(found, FoundFile) and found.identity.inode == known.inode):
             return Look(found)
-        return Look(found, _find_moved(Path(path).parent, known))
+        moved = _find_moved(Path(path).parent, known)
+        return Look(found, moved, None if moved is None else _find_later(path, moved.path))
 
     @asynccontextmanager
-    async def open(self, path: str, offset: int, watch: str) -> AsyncIterator[LocalOpenFile]:
+    async def open(self, path: str, offset: int, watch: str, size: int) -> AsyncIterator[LocalOpenFile]:
         """Read `path` from a byte on, looking at `watch` beside it."""
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
         except OSError:
-            # Gone since the look: the first tick says so, and the follower looks again.
-            yield LocalOpenFile(None, watch, self._poll_s, self._tick_s)
+            # Gone since the look: the first batch says so, and the follower looks again.
+            yield LocalOpenFile(None, offset, watch, self._poll_s, self._tick_s)
             return
         try:
-            os.lseek(descriptor, offset, os.SEEK_SET)
-            yield LocalOpenFile(descriptor, watch, self._poll_s, self._tick_s)
+            yield LocalOpenFile(descriptor, offset, watch, self._poll_s, self._tick_s)
         finally:
             os.close(descriptor)
 
@@ -57,28 +56,40 @@ class LocalReach:
 class LocalOpenFile:
     """A local file that is being read."""
 
-    def __init__(self, descriptor: int | None, watch: str, poll_s: float, tick_s: float) -> None:
+    def __init__(self, descriptor: int | None, offset: int, watch: str, poll_s: float, tick_s: float) -> None:
         self._descriptor = descriptor
+        self._offset = offset
         self._watch = watch
         self._poll_s = poll_s
         self._tick_s = tick_s
-        self._next_tick = 0.0  # on the monotonic clock; the first output is a look
+        self._next_tick: float | None = None  # on the monotonic clock; the first output is a look
 
-    async def next(self) -> bytes | Tick:
-        """The next bytes, or what a look beside them saw."""
+    async def next(self) -> Batch:
+        """The next bytes, or none after a while, and a look behind them."""
         if self._descriptor is None:
-            return Tick(FoundFile(FileIdentity(-1, -1), 0), None)
+            return Batch(b"", FoundFile(FileIdentity(-1, -1), 0), None)
+        if self._next_tick is None:
+            self._next_tick = time.monotonic() + self._tick_s
+            return self._batch(self._descriptor, b"")
         while True:  # ends with bytes or, at the latest, with the next tick
-            now = time.monotonic()
-            if now >= self._next_tick:
-                self._next_tick = now + self._tick_s
-                at_path = look_at(self._watch)
-                opened = found_file(os.fstat(self._descriptor), b"")
-                return Tick(opened, at_path if isinstance(at_path, FoundFile) else None)
-            if data := os.read(self._descriptor, _BLOCK_BYTES):
+            if data := os.pread(self._descriptor, _BLOCK_BYTES, self._offset):
                 await asyncio.sleep(0)  # a long file must not keep everybody else waiting
-                return data
+                return self._batch(self._descriptor, data)
+            if (now := time.monotonic()) >= self._next_tick:
+                self._next_tick = now + self._tick_s
+                return self._batch(self._descriptor, b"")
             await asyncio.sleep(self._poll_s)
+
+    def _batch(self, descriptor: int, data: bytes) -> Batch:
+        before = max(0, self._offset - HEAD_BYTES)
+        places = (0, before) if before else (0,)
+        evidence = tuple(Evidence(place, os.pread(descriptor, HEAD_BYTES, place)) for place in places)
+        opened = found_file(os.fstat(descriptor), b"")
+        at_path: FoundFile | None = None
+        with contextlib.suppress(OSError, ValueError):
+            at_path = found_file(os.stat(self._watch), b"")  # noqa: PTH116 (a Path costs more than the look)
+        self._offset += len(data)
+        return Batch(data, opened, at_path, evidence)
 
 
 class LocalFile:
@@ -138,3 +149,22 @@ def _find_moved(folder: Path, known: FileIdentity) -> MovedFile | None:
             if isinstance(found, FoundFile) and found.identity.device == known.device:
                 return MovedFile(entry.path, found)
     return None
+
+
+def _find_later(path: str, moved: str) -> MovedFile | None:
+    """The oldest of the files that were rotated away after one that was."""
+    try:
+        since = Path(moved).stat().st_mtime_ns
+        later = [
+            (status.st_mtime_ns, entry.path)
+            for entry in os.scandir(Path(path).parent)
+            if _ROTATED.fullmatch(entry.name.removeprefix(Path(path).name))
+            and entry.name.startswith(Path(path).name)
+            and (status := entry.stat()).st_mtime_ns > since
+        ]
+    except OSError:
+        return None
+    if not later:
+        return None
+    place = min(later)[1]
+    return MovedFile(place, found) if isinstance(found := look_at(place), FoundFile) else None

@@ -12,43 +12,8 @@ import shlex
 from dataclasses import dataclass
 from typing import TypeAlias
 
-HEAD_BYTES = 256  # as much of a file's beginning as tells one file from another
-
-# device, inode and size: GNU and BusyBox, then BSD, then what POSIX has (no device number there).
-_STAT = (
-    's() { stat -L -c "%d %i %s" -- "$1" 2>/dev/null || stat -L -f "%d %i %z" -- "$1" 2>/dev/null || '
-    '{ set -- $(ls -Lin -- "$1" 2>/dev/null); [ -n "$6" ] && echo "0 $1 $6"; }; }; '
-)
-_HEAD = f'h() {{ od -An -v -tx1 -N {HEAD_BYTES} -- "$1" 2>/dev/null; }}; '
-
-_LOOK = (
-    _STAT + _HEAD + 'd=$(dirname -- "$1"); '
-    'if [ -d "$1" ]; then echo directory; '
-    'elif [ -f "$1" ] && [ -r "$1" ]; then echo file $(s "$1") $(h "$1"); '
-    'elif [ -f "$1" ]; then echo unreadable; '
-    'elif [ -e "$1" ]; then echo special; '
-    'elif [ -e "$d" ] && [ -x "$d" ]; then echo missing; '
-    'elif [ -e "$d" ]; then echo unreadable; '
-    "else echo missing; fi; "
-    # A file that was renamed while nobody looked is found again by its number, in the same folder.
-    'if [ -n "$2" ]; then m=$(find "$d" -maxdepth 1 -type f -inum "$2" 2>/dev/null | head -n 1); '
-    '[ -n "$m" ] && { echo moved $(s "$m") $(h "$m"); printf "%s" "$m"; }; fi; exit 0'
-)
-
-# stdout: the file's bytes. stderr: one line a look: "look|OPEN FILE|PATH|HEAD" when anything changed, else "same".
-# The tail reads the descriptor, so a rename never makes it jump to another file unseen. GNU tail polls a descriptor
-# once a second; every 20 ms costs it 0.1 % of a core. `cat` ends when the channel closes, also with tails that do not
-# notice a closed output by themselves, and takes the tail with it. When the tail dies, the looks end too: sshd tells of
-# the end of one stream only when both have ended.
-_TAIL = (
-    _STAT + _HEAD + 'exec 3<"$1" || exit 66; p=$3; l=; '
-    'k() { a=$(s /dev/fd/3); b=$(s "$p"); if [ "$a,$b" = "$l" ]; then echo same; '
-    'else l="$a,$b"; echo "look|$a|$b|"$(h "$p"); fi; }; '
-    'k >&2; f=; case $(tail --version 2>/dev/null) in *GNU*) f="-s 0.02";; esac; '
-    'tail -c "+$2" -f $f <&3 2>/dev/null & t=$! ; '
-    '( while sleep "$4"; do kill -0 $t && k || exit; done ) >&2 & w=$! ; '
-    "exec >/dev/null 2>&1; cat; kill $t $w 2>/dev/null; exit 0"
-)
+from specmon.sources.file_commands import LookAt, Tail, parse_file_command
+from specmon.sources.shell_words import command_text, is_number, operand
 
 # One line a fact, bytes in hexadecimal, so that no content can pass for another line.
 _PROCESSES = (
@@ -126,37 +91,13 @@ GPU_LIMIT_S = 8
 
 
 @dataclass(frozen=True, slots=True)
-class LookAt:
-    """Ask what lies at a path, and where the file with a known inode is now."""
-
-    path: str
-    inode: int | None = None
-
-    def text(self) -> str:
-        return _command(_LOOK, _operand(self.path), "" if self.inode is None else str(self.inode))
-
-
-@dataclass(frozen=True, slots=True)
-class Tail:
-    """Follow a file from a byte on, and look at a path beside it (the same one, unless the file was renamed)."""
-
-    path: str
-    offset: int  # bytes before the first one that is wanted
-    watch: str
-    interval_s: int = 1  # between two looks
-
-    def text(self) -> str:
-        return _command(_TAIL, _operand(self.path), str(self.offset + 1), _operand(self.watch), str(self.interval_s))
-
-
-@dataclass(frozen=True, slots=True)
 class ReadProcesses:
     """List the processes whose command line matches, with arguments, environment and output targets."""
 
     pattern: str  # extended regular expression
 
     def text(self) -> str:
-        return _command(_PROCESSES, self.pattern)
+        return command_text(_PROCESSES, self.pattern)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +107,7 @@ class ResolvePath:
     path: str
 
     def text(self) -> str:
-        return _command(_RESOLVE, _operand(self.path))
+        return command_text(_RESOLVE, operand(self.path))
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +120,7 @@ class ReadSurroundings:
     prefixes: tuple[str, ...] = ()  # folders whose bin/ may hold its Python, the likeliest first
 
     def text(self) -> str:
-        return _command(_SURROUNDINGS, str(self.pid), self.nccl_conf_file, self.home, *self.prefixes)
+        return command_text(_SURROUNDINGS, str(self.pid), self.nccl_conf_file, self.home, *self.prefixes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +128,7 @@ class ReadGpus:
     """Ask nvidia-smi for names, limits and clocks of all GPUs."""
 
     def text(self) -> str:
-        return _command(_GPUS, GPU_FIELDS, OLD_GPU_FIELDS, str(GPU_LIMIT_S))
+        return command_text(_GPUS, GPU_FIELDS, OLD_GPU_FIELDS, str(GPU_LIMIT_S))
 
 
 RemoteCommand: TypeAlias = LookAt | Tail | ReadProcesses | ResolvePath | ReadSurroundings | ReadGpus
@@ -199,32 +140,14 @@ def parse_command(text: str) -> RemoteCommand | None:
         words = shlex.split(text)
     except ValueError:
         return None
-    command: RemoteCommand | None = None
+    command: RemoteCommand | None = parse_file_command(words)
     match words:
-        case ["exec", "sh", "-c", script, "specmon", path, inode] if script == _LOOK:
-            command = LookAt(path, int(inode) if _is_number(inode) else None)
-        case ["exec", "sh", "-c", script, "specmon", path, start, watch, interval] if script == _TAIL:
-            if _is_number(start) and _is_number(interval) and int(start) > 0:
-                command = Tail(path, int(start) - 1, watch, int(interval))
         case ["exec", "sh", "-c", script, "specmon", pattern] if script == _PROCESSES:
             command = ReadProcesses(pattern)
         case ["exec", "sh", "-c", script, "specmon", path] if script == _RESOLVE:
             command = ResolvePath(path)
         case ["exec", "sh", "-c", script, "specmon", pid, conf, home, *prefixes] if script == _SURROUNDINGS:
-            command = ReadSurroundings(int(pid), conf, home, tuple(prefixes)) if _is_number(pid) else None
+            command = ReadSurroundings(int(pid), conf, home, tuple(prefixes)) if is_number(pid) else None
         case ["exec", "sh", "-c", script, "specmon", *_] if script == _GPUS:
             command = ReadGpus()
     return command if command is not None and command.text() == text else None
-
-
-def _command(script: str, *words: str) -> str:
-    return shlex.join(["exec", "sh", "-c", script, "specmon", *words])
-
-
-def _operand(path: str) -> str:
-    """Keep a path that begins with a dash from being read as an option."""
-    return f"./{path}" if path.startswith("-") else path
-
-
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and len(text) < 20

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+import contextlib
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 from specmon.errors import SourceLost
-from specmon.sources.cursor import FoundFile, Look, MovedFile, NoFile, Tick
 from specmon.sources.events import FileIdentity, SourceEvent
-from specmon.sources.follow import BACKFILL_BYTES, Pace, follow_file
-from specmon.sources.remote_commands import LookAt, Tail
+from specmon.sources.file_commands import BATCH_BYTES, LookAt, Tail
+from specmon.sources.follow import BACKFILL_BYTES, OpenFile, Pace, follow_file
+from specmon.sources.looks import Batch, Evidence, FoundFile, Look, MovedFile, NoFile
+from specmon.sources.sftp_file import SftpReach
 from specmon.sources.ssh import RemoteStream, SshHost
 
 _FIRST_LOOK_S = 30.0  # a far side that says nothing at all for so long is not well
-_QUEUED_PARTS = 32  # of 64 KiB: a slow reader makes the far side wait instead of filling our memory
+_NOISE_BYTES = 1 << 20  # so much may a login shell say before our command begins
 
 _REASONS = {
     b"directory": NoFile("is a directory, not a log", is_final=True),
@@ -27,105 +31,113 @@ _REASONS = {
 class RemoteReach:
     """Looks at and reads files of one host."""
 
-    def __init__(self, host: SshHost, *, interval_s: int = 1) -> None:
+    def __init__(self, host: SshHost, *, interval_s: float = 1) -> None:
         self._host = host
-        self._interval_s = interval_s  # between two looks beside an open file
-
-    @property
-    def looks_lag(self) -> bool:
-        """Yes: looks and bytes come on two streams."""
-        return True
+        self._interval_s = interval_s  # between two looks at a file that is silent
+        self._sftp: SftpReach | None = None  # instead, on a host that gives no shell
+        self._has_shell = False  # it has answered once: whatever comes later is a fault that passes
 
     async def look(self, path: str, known: FileIdentity | None) -> Look:
         """What lies at the path, and where the known file is if not there."""
-        result = await self._host.run(LookAt(path, None if known is None else known.inode).text())
-        look = parse_look(result.stdout)
+        if self._sftp is not None:
+            return await self._sftp.look(path, known)
+        command = LookAt(path, None if known is None else known.inode)
+        result = await self._host.run(command.text())
+        look = parse_look(result.stdout, command.mark, path)
+        if look is None and known is None and not self._has_shell:
+            sftp = SftpReach(self._host, interval_s=self._interval_s)
+            with contextlib.suppress(SourceLost):
+                look = await sftp.look(path, known)
+                self._sftp = sftp
         if look is None:
             raise SourceLost(
                 f"{self._host.name}: the host's shell gave no usable answer ({_first_line(result.stderr)})"
             )
+        self._has_shell = self._sftp is None
         return look
 
     @asynccontextmanager
-    async def open(self, path: str, offset: int, watch: str) -> AsyncIterator[RemoteOpenFile]:
+    async def open(self, path: str, offset: int, watch: str, size: int) -> AsyncIterator[OpenFile]:
         """Read `path` from a byte on, looking at `watch` beside it."""
-        async with self._host.stream(Tail(path, offset, watch, self._interval_s).text()) as stream:
-            opened = RemoteOpenFile(stream, self._host.name)
-            try:
-                await opened.start()
+        if self._sftp is not None:
+            async with self._sftp.open(path, offset, watch, size) as opened:
                 yield opened
-            finally:
-                await opened.stop()
+            return
+        command = Tail(path, offset, watch, self._interval_s, size)
+        async with self._host.stream(command.text()) as stream:
+            yield RemoteOpenFile(stream, self._host.name, command.mark)
 
 
 class RemoteOpenFile:
-    """A remote file that is being read: its bytes, and the looks that come beside them."""
+    """A remote file that is being read."""
 
-    def __init__(self, stream: RemoteStream, host: str) -> None:
+    def __init__(self, stream: RemoteStream, host: str, mark: str) -> None:
         self._stream = stream
         self._host = host
-        self._outputs: asyncio.Queue[bytes | Tick | SourceLost] = asyncio.Queue(_QUEUED_PARTS)
-        self._pumps: list[asyncio.Task[None]] = []
-        self._lines = b""
-        self._tick: Tick | None = None
+        self._splitter = BatchSplitter(mark)
+        self._batches: deque[Batch] = deque()
+        self._is_first = True
 
-    async def start(self) -> None:
-        """Wait for the first look, which the far side sends before the first byte; SourceLost when there is none."""
-        try:
-            async with asyncio.timeout(_FIRST_LOOK_S):
-                while self._tick is None:
-                    if not (data := await self._stream.read_error()):
-                        raise SourceLost(f"{self._host}: the file could not be opened ({_first_line(self._lines)})")
-                    for tick in self._ticks(data):
-                        self._outputs.put_nowait(tick)
-        except TimeoutError:
-            raise SourceLost(f"{self._host}: no answer in time") from None
-        self._pumps = [
-            asyncio.create_task(self._pump(self._stream.read, self._as_bytes)),
-            asyncio.create_task(self._pump(self._stream.read_error, self._ticks)),
-        ]
+    async def next(self) -> Batch:
+        """The next bytes with the look behind them; SourceLost when the link or the far side's reader is gone."""
+        if self._is_first:
+            self._is_first = False
+            try:
+                async with asyncio.timeout(_FIRST_LOOK_S):
+                    first = await self._receive()
+            except TimeoutError:
+                raise SourceLost(f"{self._host}: no answer in time") from None
+            # Whatever came before the first look came from a login shell.
+            return replace(first, data=b"")
+        return await self._receive()
 
-    async def stop(self) -> None:
-        """Stop reading."""
-        for pump in self._pumps:
-            pump.cancel()
-        if self._pumps:
-            await asyncio.wait(self._pumps)
+    async def _receive(self) -> Batch:
+        while not self._batches:
+            # No time limit: the far side speaks every second, and keepalives notice a dead link.
+            if not (data := await self._stream.read()):
+                raise SourceLost(await self._reason())
+            self._batches.extend(self._splitter.feed(data))
+            if self._splitter.held_bytes > BATCH_BYTES + _NOISE_BYTES:
+                raise SourceLost(f"{self._host}: the host's shell talks without end")
+        return self._batches.popleft()
 
-    async def next(self) -> bytes | Tick:
-        """The next bytes, or what a look beside them saw; SourceLost when the link or the far side's tail is gone."""
-        # No time limit: a silent log is normal, and keepalives notice a dead link.
-        output = await self._outputs.get()
-        if isinstance(output, SourceLost):
-            raise output
-        return output
+    async def _reason(self) -> str:
+        if self._splitter.has_begun:
+            return f"{self._host}: the remote tail ended"
+        return f"{self._host}: the file could not be opened ({_first_line(await self._stream.read_error())})"
 
-    async def _pump(
-        self, read: Callable[[], Awaitable[bytes]], outputs: Callable[[bytes], list[bytes] | list[Tick]]
-    ) -> None:
-        try:
-            while data := await read():
-                for output in outputs(data):
-                    await self._outputs.put(output)
-            await self._outputs.put(SourceLost(f"{self._host}: the remote tail ended"))
-        except SourceLost as error:
-            await self._outputs.put(error)
 
-    @staticmethod
-    def _as_bytes(data: bytes) -> list[bytes]:
-        return [data]
+class BatchSplitter:
+    """Cuts what the far side sends into batches: bytes, and the marked line that follows them."""
 
-    def _ticks(self, data: bytes) -> list[Tick]:
-        *lines, self._lines = (self._lines + data).split(b"\n")
-        self._lines = self._lines[-4096:]  # a shell that talks without end is not kept
-        ticks: list[Tick] = []
-        for line in lines:
-            if (tick := parse_tick(line, self._tick)) is not None:
-                self._tick = tick
-                ticks.append(tick)
-            elif self._tick is None:
-                self._lines = line + b"\n"  # likely the reason why there is no look
-        return ticks
+    def __init__(self, mark: str) -> None:
+        self._mark = mark.encode("ascii") + b"|"
+        self._held = bytearray()
+        self._searched = 0  # before this the mark does not begin
+        self.has_begun = False
+
+    @property
+    def held_bytes(self) -> int:
+        """Bytes whose look has not come yet."""
+        return len(self._held)
+
+    def feed(self, data: bytes) -> list[Batch]:
+        """The batches that these bytes complete."""
+        batches: list[Batch] = []
+        self._held += data
+        while (start := self._held.find(self._mark, self._searched)) >= 0:
+            end = self._held.find(b"\n", start)
+            if end < 0:
+                self._searched = start
+                return batches
+            batch = parse_batch(bytes(self._held[:start]), bytes(self._held[start + len(self._mark) : end]))
+            if batch is not None:
+                batches.append(batch)
+                self.has_begun = True
+            del self._held[: end + 1]
+            self._searched = 0
+        self._searched = max(0, len(self._held) - len(self._mark))
+        return batches
 
 
 class RemoteFile:
@@ -139,7 +151,7 @@ class RemoteFile:
         follow: bool = True,
         backfill_bytes: int | None = BACKFILL_BYTES,
         pace: Pace | None = None,
-        interval_s: int = 1,
+        interval_s: float = 1,
     ) -> None:
         self._host = host
         self._path = path
@@ -165,32 +177,43 @@ class RemoteFile:
         )
 
 
-def parse_look(answer: bytes) -> Look | None:
+def parse_look(answer: bytes, mark: str, path: str) -> Look | None:
     """Read the answer to a `LookAt`; None when it is none."""
-    first, _, rest = answer.partition(b"\n")
+    _, _, told = answer.partition(mark.encode("ascii") + b"\n")  # a login shell may have spoken before
+    first, _, rest = told.partition(b"\n")
     words = first.split()
     if not words:
         return None
     at_path: FoundFile | NoFile | None = _REASONS.get(words[0]) if words[0] != b"file" else _file(words[1:])
     if at_path is None:
         return None
-    line, _, path = rest.partition(b"\n")
+    later: MovedFile | None = None
+    if rest.startswith(b"later "):
+        line, _, rest = rest.partition(b"\n")
+        _, suffix, *words = line.split()
+        if (file := _file(words)) is not None:
+            later = MovedFile(path + suffix.decode("ascii", "replace"), file)
+    line, _, place = rest.partition(b"\n")
     moved_words = line.split()
     moved = _file(moved_words[1:]) if moved_words[:1] == [b"moved"] else None
     try:
-        return Look(at_path, MovedFile(path.decode("utf-8"), moved) if moved is not None and path else None)
+        return Look(at_path, MovedFile(place.decode("utf-8"), moved) if moved is not None and place else None, later)
     except UnicodeDecodeError:  # a name that cannot be asked for
-        return Look(at_path)
+        return Look(at_path, later=later)
 
 
-def parse_tick(line: bytes, last: Tick | None) -> Tick | None:
-    """Read a line of a `Tail`'s looks; None when it is something else, such as a shell's complaint."""
-    if line == b"same":
-        return last
+def parse_batch(data: bytes, line: bytes) -> Batch | None:
+    """Read the line "KIND|OFFSET|HEX|NUMBERS" behind some bytes; None when the far side could not look."""
     parts = line.split(b"|")
-    if len(parts) != 4 or parts[0] != b"look" or (opened := _file(parts[1].split())) is None:
+    if len(parts) != 4 or (opened := _file((numbers := parts[3].split())[:3])) is None:
         return None
-    return Tick(opened, _file(parts[2].split() + parts[3].split()))
+    at_path = _file(numbers[3:6])
+    is_evidence = parts[0] == b"own" or (at_path is not None and at_path.identity == opened.identity)
+    try:
+        evidence = Evidence(int(parts[1]), bytes.fromhex(parts[2].decode("ascii")))
+    except ValueError:
+        return None
+    return Batch(data, opened, at_path, (evidence,) if is_evidence else ())
 
 
 def _file(words: list[bytes]) -> FoundFile | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -41,6 +41,10 @@ class SshSettings:
     keepalive_s: float = 15.0
     keepalive_count: int = 3
     waits_for_host: bool = False  # whether a host that was never reached is tried again
+
+
+class _NoMoreSessions(SourceLost):
+    """The connection carries as many sessions as the server allows."""
 
 
 class RemoteStream:
@@ -77,6 +81,7 @@ class SshHost:
         self._hops: list[asyncssh.SSHClientConnection] = []  # the host itself is the last
         self._dialling: asyncio.Task[asyncssh.SSHClientConnection] | None = None
         self._was_reached = self.settings.waits_for_host
+        self._overflow: SshHost | None = None
 
     @property
     def name(self) -> str:
@@ -103,16 +108,19 @@ class SshHost:
 
     async def run(self, command: str, *, timeout_s: float = 30.0) -> CommandResult:
         """Run a command to its end. SourceLost when the link breaks or the time is over."""
-        async with asyncio.timeout(timeout_s) as limit, self._converted(limit):
-            connection = await self.connect()
-            process = await connection.create_process(command, encoding=None, stdin=asyncssh.DEVNULL)
-            try:
-                done = await process.wait()
-            finally:
-                process.close()  # one that hangs is let go; OpenSSH keeps its session until the command itself ends
-            if done.exit_status is None and connection.is_closed():
-                raise SourceLost(f"{self.name}: connection lost during a command")
-            return CommandResult(_as_bytes(done.stdout), _as_bytes(done.stderr), done.exit_status)
+        try:
+            async with asyncio.timeout(timeout_s) as limit, self._converted(limit):
+                connection = await self.connect()
+                process = await connection.create_process(command, encoding=None, stdin=asyncssh.DEVNULL)
+                try:
+                    done = await process.wait()
+                finally:
+                    process.close()  # one that hangs is let go; OpenSSH keeps its session until the command ends
+                if done.exit_status is None and connection.is_closed():
+                    raise SourceLost(f"{self.name}: connection lost during a command")
+                return CommandResult(_as_bytes(done.stdout), _as_bytes(done.stderr), done.exit_status)
+        except _NoMoreSessions as full:
+            return await (await self._next_line(full)).run(command, timeout_s=timeout_s)
 
     async def exchange(
         self, host: str, port: int, request: bytes, *, is_whole: IsWhole, limit_bytes: int, timeout_s: float
@@ -142,10 +150,7 @@ class SshHost:
     @asynccontextmanager
     async def stream(self, command: str, *, timeout_s: float = 30.0) -> AsyncIterator[RemoteStream]:
         """Start a command (within `timeout_s`) and read what it writes; leaving closes its channel."""
-        async with asyncio.timeout(timeout_s) as limit, self._converted(limit):
-            connection = await self.connect()
-            # stdin stays open: its end tells the far side that nobody listens any more
-            process: asyncssh.SSHClientProcess[bytes] = await connection.create_process(command, encoding=None)
+        process = await self._start(command, timeout_s)
         try:
             yield RemoteStream(process, self.name)
         finally:
@@ -153,12 +158,36 @@ class SshHost:
             # since on a frozen link it never comes.
             process.close()
 
+    async def _start(self, command: str, timeout_s: float) -> asyncssh.SSHClientProcess[bytes]:
+        try:
+            async with asyncio.timeout(timeout_s) as limit, self._converted(limit):
+                connection = await self.connect()
+                # stdin stays open: its end tells the far side that nobody listens any more
+                return await connection.create_process(command, encoding=None)
+        except _NoMoreSessions as full:
+            return await (await self._next_line(full))._start(command, timeout_s)
+
+    async def _next_line(self, full: SourceLost) -> SshHost:
+        """Another connection to the same host, for a server whose MaxSessions is reached on this one.
+
+        Nobody is asked for a password again: without keys or an agent there is one connection.
+        """
+        if self._overflow is None:
+            self._overflow = SshHost(self.address, replace(self.settings, waits_for_host=True))
+        try:
+            await self._overflow.connect()
+        except SourceRefused:
+            raise full from None
+        return self._overflow
+
     async def close(self) -> None:
         """Close the connection and every channel on it."""
         if self._dialling is not None and not self._dialling.done():
             self._dialling.cancel()
             await asyncio.wait([self._dialling])
         await self._hang_up()
+        if self._overflow is not None:
+            await self._overflow.close()
 
     @asynccontextmanager
     async def _converted(self, limit: asyncio.Timeout) -> AsyncIterator[None]:
@@ -168,6 +197,8 @@ class SshHost:
             if limit.expired():
                 raise SourceLost(f"{self.name}: no answer in time") from None
             raise
+        except asyncssh.ChannelOpenError as error:
+            raise _NoMoreSessions(str(channel_error(error, self.name))) from error
         except (asyncssh.Error, OSError) as error:
             raise channel_error(error, self.name) from error
 

@@ -114,7 +114,8 @@ def channel_error(error: Exception, host: str) -> SourceLost:
         return SourceLost(
             f"{host}: no further session allowed ({error.reason}); MaxSessions of the host may be reached"
         )
-    return SourceLost(f"{host}: connection lost ({_text(error)})")
+    detail = _text(error)
+    return SourceLost(f"{host}: connection lost" + ("" if detail.lower() == "connection lost" else f" ({detail})"))
 
 
 def forwarding_error(error: asyncssh.ChannelOpenError, host: str, port: int) -> SpecmonError:

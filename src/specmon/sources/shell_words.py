@@ -1,0 +1,18 @@
+"""A script for the far side and its words: quoted when they go out, checked when they come back."""
+
+from __future__ import annotations
+
+import shlex
+
+
+def command_text(script: str, *words: str) -> str:
+    return shlex.join(["exec", "sh", "-c", script, "specmon", *words])
+
+
+def operand(path: str) -> str:
+    """Keep a path that begins with a dash from being read as an option."""
+    return f"./{path}" if path.startswith("-") else path
+
+
+def is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) < 20
