@@ -153,7 +153,7 @@ async def _look_at(client: asyncssh.SFTPClient, path: str) -> FoundFile | NoFile
         if stat.S_ISDIR(kind):
             return NoFile("is a directory, not a log", is_final=True)
         if not stat.S_ISREG(kind):
-            return NoFile("is not a regular file", is_final=True)
+            return NoFile("is a pipe or a device, which cannot be followed", is_final=True)
         async with client.open(path, "rb", encoding=None) as handle:
             head = _bytes(await handle.read(HEAD_BYTES, 0))
             return FoundFile(FileIdentity(0, 0, head), (await handle.stat()).size or 0)
