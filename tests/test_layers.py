@@ -24,11 +24,13 @@ ALLOWED: dict[str, set[str]] = {
     "events": set(),
     "formats": {"events", "faults", "secrets"},
     "references": {"errors", "faults"},
+    "clients": {"errors"},
     "captures": {"errors", "references"},
     "sources": {"errors", "secrets"},
     "analysis": {"events", "references"},
     "monitor": {
         "analysis",
+        "clients.result",
         "errors",
         "events",
         "formats",
@@ -44,6 +46,7 @@ ALLOWED: dict[str, set[str]] = {
     "cli": {"", "commands", "errors", "visible"},
     "commands": {
         "captures",
+        "clients",
         "demo",
         "errors",
         "events",

@@ -115,6 +115,16 @@ def _formats(function: _Function) -> _Function:
     )(function)
 
 
+def _client(function: _Function) -> _Function:
+    return click.option(
+        "--client",
+        "clients",
+        metavar="[SERVER=]FILE",
+        multiple=True,
+        help="What a load generator measured (sglang.bench_serving, vllm bench serve, aiperf), to check the log by.",
+    )(function)
+
+
 _SSH_NAMES = ("port", "identities", "jump", "ssh_config", "known_hosts")
 
 
@@ -281,6 +291,7 @@ def demo(**options: Any) -> int:
     show_default=True,
     help="How to print the result.",
 )
+@_client
 @_span
 @_formats
 @_ssh

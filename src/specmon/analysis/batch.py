@@ -244,6 +244,9 @@ class _Level:
         level.tokens_delivered = _add_up(level.tokens_delivered, tokens[told])
         level.seconds_delivered = _add_up(level.seconds_delivered, window_s[told])
         level.cycles_delivered = _add_up(level.cycles_delivered, np.full(np.count_nonzero(told), cycles))
+        since_s = self._windows.since_s[self._which][told]
+        level.stamped_s = _add_up(level.stamped_s, since_s[since_s == since_s])
+        level.idle_windows += int(np.count_nonzero(~is_busy))
 
     def _take(self, clean: Integers, index: Integers) -> None:
         level, batch = self._level, self._batch

@@ -51,6 +51,7 @@ class RankLevel:
         "cycles_delivered",
         "drafted",
         "graphs",
+        "idle_windows",
         "median",
         "moves",
         "outliers",
@@ -61,6 +62,7 @@ class RankLevel:
         "running",
         "samples",
         "seconds_delivered",
+        "stamped_s",
         "streak",
         "timed_cycles",
         "timed_ms",
@@ -82,6 +84,8 @@ class RankLevel:
         self.cycles_delivered = 0.0
         self.seconds_delivered = 0.0
         self.tokens_delivered = 0.0
+        self.stamped_s = 0.0  # between the stamps of the delivered windows: their time without the throughput
+        self.idle_windows = 0
         self.graphs: Counter[int] = Counter()
         self.recent_context: deque[float] = deque(maxlen=_RECENT)  # of all samples: for a level without a clean one
         self.recent_queue: deque[float] = deque(maxlen=_RECENT)
@@ -116,12 +120,14 @@ class RankLevel:
             self.drafted += sample.drafted
             self.accepted += sample.accepted
 
-    def deliver(self, sample: Sample) -> None:
-        """Count a window into the delivered throughput."""
+    def deliver(self, sample: Sample, since_s: float) -> None:
+        """Count a window into the delivered throughput; `since_s` lies between its stamp and the one before."""
         if sample.window_s > 0 and sample.tokens == sample.tokens:
             self.tokens_delivered += sample.tokens
             self.seconds_delivered += sample.window_s
             self.cycles_delivered += sample.window_cycles
+            if since_s == since_s:
+                self.stamped_s += since_s
 
     def admit(self, sample: Sample, changed: list[Judgement], *, can_move: bool = True) -> Rule:
         """Rule 6 on a sample that passed the others; verdicts that change with it go to `changed`.

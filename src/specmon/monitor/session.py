@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 from specmon.formats.reader import LogReader
 from specmon.monitor.inlet import Inlet
 from specmon.monitor.loglines import LogBuffer
+from specmon.monitor.method import ClientEvidence, client_finding
 from specmon.monitor.names import name_servers
 from specmon.monitor.notices import Notice
 from specmon.monitor.server import ServerMonitor
-from specmon.monitor.snapshot import Playback, Role, Severity, Snapshot, TrustView
+from specmon.monitor.snapshot import CheckPoint, Difference, Playback, Role, Severity, Snapshot, TrustView
 from specmon.monitor.verdict import Judged, judge
 from specmon.sources.events import SourceEvent
 
@@ -51,6 +52,7 @@ class Session:
         self.mode = mode
         self.run = run  # the life of each server that figures are asked of; None: the newest
         self.is_finished = False
+        self.clients: tuple[ClientEvidence, ...] = ()  # results of load generators, to check the logs by
         self.log = LogBuffer()
         self._is_watched = is_watched  # False: nobody will ask for a picture, only for a report at the end
         self._reader = reader
@@ -104,6 +106,11 @@ class Session:
         server = self._entries[key].server if key in self._entries else self.add(key, key)
         server.attach_fingerprint(fingerprint)
 
+    def attach_client(self, evidence: ClientEvidence) -> None:
+        """What a load generator measured of a server."""
+        self.clients = (*self.clients, evidence)
+        self._entries[evidence.server].server.version += 1
+
     def tell(self, key: str, at: float, text: str) -> None:
         """Something about a server that its log does not say and a reader must know: a line of the event list."""
         server = self._entries[key].server
@@ -156,6 +163,12 @@ class Session:
         """The servers on one side."""
         return tuple(server for server in self.servers if server.role is role)
 
+    def side(self, role: Role) -> tuple[ServerMonitor, ...]:
+        """The servers that a comparison may take for one side: the one that the user chose, else all of the role."""
+        servers = self.of_role(role)
+        chosen = tuple(server for server in servers if server.declared is role)
+        return chosen if len(servers) > 1 and len(chosen) == 1 else servers
+
     def server(self, key: str) -> ServerMonitor:
         """One server by its key."""
         return self._entries[key].server
@@ -184,12 +197,12 @@ class Session:
 
     def pair(self) -> tuple[ServerMonitor | None, ServerMonitor | None]:
         """The baseline and the speculative server that stand side by side: the first of each."""
-        sides = self.of_role(Role.BASELINE), self.of_role(Role.SPECULATIVE)
+        sides = self.side(Role.BASELINE), self.side(Role.SPECULATIVE)
         return (sides[0][0] if sides[0] else None), (sides[1][0] if sides[1] else None)
 
     def judge(self, *, is_exact: bool = True) -> Judged | None:
         """The comparison; None unless exactly one server of each role was given."""
-        sides = self.of_role(Role.BASELINE), self.of_role(Role.SPECULATIVE)
+        sides = self.side(Role.BASELINE), self.side(Role.SPECULATIVE)
         if len(sides[0]) != 1 or len(sides[1]) != 1:
             return None
         return self.judge_pair(is_exact=is_exact)
@@ -208,10 +221,27 @@ class Session:
             is_exact=is_exact,
         )
 
+    def checklist(self, judged: Judged, differences: tuple[Difference, ...]) -> tuple[CheckPoint, ...]:
+        """The four assumptions behind a comparison of the two that stand side by side."""
+        from specmon.monitor.checklist import checklist_of  # a single server needs none
+
+        baseline, speculative = self.pair()
+        if baseline is None or speculative is None:
+            return ()
+        return checklist_of(
+            baseline,
+            speculative,
+            judged,
+            trust=None if self.reference is None else self.trust_view(baseline, is_exact=self.is_finished),
+            differences=differences,
+            clients=self.clients,
+            is_level_asked=self.running is not None,
+        )
+
     def notices(self) -> tuple[Notice, ...]:
         """About the question as a whole."""
         found = []
-        sides = {role: self.of_role(role) for role in (Role.BASELINE, Role.SPECULATIVE)}
+        sides = {role: self.side(role) for role in (Role.BASELINE, Role.SPECULATIVE)}
         names = self.names()
         for role, servers in sides.items():
             if len(servers) > 1:
@@ -227,6 +257,10 @@ class Session:
             judged = self.judge()
             if judged is not None and judged.comparison.baseline is None:
                 found.append(Notice("no_common_level", judged.sentence))
+        for evidence in self.clients:
+            finding = client_finding(evidence)
+            if finding.state != "ok":
+                found.append(Notice("client_disagrees", f"{names[evidence.server]}: {finding.text}."))
         return tuple(found)
 
     def snapshot(self, now: float, *, playback: Playback | None = None, demo_note: str = "") -> Snapshot:

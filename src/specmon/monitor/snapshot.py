@@ -219,6 +219,15 @@ class AgainstReference:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckPoint:
+    """One of the four assumptions that a comparison rests on."""
+
+    id: str  # reproduces, method, only_speculation, right_level
+    state: str  # ok, failed, unknown
+    evidence: str
+
+
+@dataclass(frozen=True, slots=True)
 class LevelVerdict:
     """The word at one load level; `verdict` is None where a side has no clean sample there."""
 
@@ -248,6 +257,7 @@ class ComparisonView:
     same_load: bool | None = None
     against_reference: AgainstReference | None = None
     levels: tuple[LevelVerdict, ...] = ()  # every level that either server ran at, lowest first
+    checklist: tuple[CheckPoint, ...] = ()  # the four assumptions, in their order
 
 
 @dataclass(frozen=True, slots=True)

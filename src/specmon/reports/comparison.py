@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from specmon.monitor.life import Life
 from specmon.monitor.server import ServerMonitor
 from specmon.monitor.session import Session
 from specmon.monitor.snapshot import Trust, TrustView
 from specmon.monitor.verdict import Judged
-from specmon.references.difference import Difference
 from specmon.reports.contract import (
     AgainstModel,
     CauseModel,
@@ -50,7 +48,10 @@ def comparison_of(session: Session) -> ComparisonModel | None:
         verdict=found.verdict,
         sentence=judged.sentence,
         reasons=list(judged.reasons),
-        checklist=_checklist(session, judged, baseline.life, speculative.life, differences),
+        checklist=[
+            CheckModel(id=point.id, state=point.state, evidence=point.evidence)
+            for point in session.checklist(judged, differences)
+        ],
         differences=[
             DifferenceModel(
                 kind=difference.kind,
@@ -126,52 +127,3 @@ def _against(judged: Judged) -> AgainstModel | None:
         verdict=against.verdict,
         sentence=judged.against_sentence,
     )
-
-
-def _checklist(
-    session: Session, judged: Judged, baseline: Life, speculative: Life, differences: tuple[Difference, ...]
-) -> list[CheckModel]:
-    """The four assumptions of such a study, each with what is known about it."""
-    return [
-        _reproduces(session),
-        CheckModel(
-            id="method",
-            state="unknown",
-            evidence="no independent figure (server metrics or a client's result) was given to check the log against",
-        ),
-        _only_speculation(baseline, speculative, differences),
-        _right_level(judged, baseline, speculative),
-    ]
-
-
-def _reproduces(session: Session) -> CheckModel:
-    baseline = session.pair()[0]
-    if session.reference is None or baseline is None:
-        return CheckModel(id="reproduces", state="unknown", evidence="no reference was given for the baseline")
-    view = session.trust_view(baseline, is_exact=True)
-    states = {Trust.MATCHES: "ok", Trust.RECOVERED: "ok", Trust.DIVERGED: "failed"}
-    return CheckModel(id="reproduces", state=states.get(view.state, "unknown"), evidence=view.sentence)
-
-
-def _only_speculation(baseline: Life, speculative: Life, differences: tuple[Difference, ...]) -> CheckModel:
-    if baseline.launch is None or speculative.launch is None:
-        return CheckModel(id="only_speculation", state="unknown", evidence="a launch line is missing from a log")
-    weighty = [difference.name for difference in differences if difference.weight == "matters"]
-    if weighty:
-        return CheckModel(id="only_speculation", state="failed", evidence=f"these differ too: {', '.join(weighty[:8])}")
-    has_env = baseline.conditions.env is not None and speculative.conditions.env is not None
-    return CheckModel(
-        id="only_speculation",
-        state="ok" if has_env else "unknown",
-        evidence="no other flag with a known effect differs"
-        + (", nor a variable" if has_env else "; the environments were not read"),
-    )
-
-
-def _right_level(judged: Judged, baseline: Life, speculative: Life) -> CheckModel:
-    running = judged.comparison.running
-    if running is None:
-        return CheckModel(id="right_level", state="unknown", evidence="no level was compared")
-    others = sorted({level.running for life in (baseline, speculative) for level in life.figures().levels} - {running})
-    rest = f"; seen but not compared: {', '.join(map(str, others))}" if others else "; no other load was seen"
-    return CheckModel(id="right_level", state="unknown", evidence=f"compared at {running} running{rest}")

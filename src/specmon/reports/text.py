@@ -113,12 +113,33 @@ def _print_comparison(session: Session, judged: Judged | None, console: Console)
         if judged.against_sentence and found.verdict != "not comparable":
             lines.append(judged.against_sentence)
         lines += [f"note: {reason}" for reason in judged.reasons]
+        lines += _assumptions(session, judged)
     for cause in trust.causes[:8]:
         lines.append(
             f"differs from the reference: {cause.name} was {cause.before or 'unset'}, is {cause.now or 'unset'}"
         )
     for line in lines:
         _say(console, f"  {line}")
+
+
+_ASSUMPTIONS = {
+    "reproduces": "the baseline reproduces",
+    "method": "the method is sound",
+    "only_speculation": "speculation is the only difference",
+    "right_level": "the level is the right one",
+}
+_SIGNS = {"ok": "[ok]", "failed": "[NO]", "unknown": "[? ]"}
+
+
+def _assumptions(session: Session, judged: Judged) -> list[str]:
+    baseline, speculative = session.pair()
+    if baseline is None or speculative is None or baseline.life is None or speculative.life is None:
+        return []
+    differences = compare(baseline.life.conditions, speculative.life.conditions, is_speculation_expected=True)
+    return [
+        f"{_SIGNS[point.state]} {_ASSUMPTIONS[point.id]}: {point.evidence}"
+        for point in session.checklist(judged, differences)
+    ]
 
 
 def _what_delivery_holds(session: Session) -> str:
