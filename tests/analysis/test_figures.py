@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import math
-import random
-import statistics
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specmon.analysis.estimate import log_half_widths
 from specmon.analysis.figures import RunFigures
 
 from .runs import Recorder
@@ -205,19 +200,3 @@ def test_every_sample_is_clean_or_counted_once(speeds: list[float]) -> None:
     superseded = sum(move.clean for level in figures.levels for move in level.moves)
     assert figures.clean + sum(figures.excluded.values()) + superseded == len(speeds)
     assert figures.clean == len([verdict for verdict in run.verdicts if verdict == 0])
-
-
-@pytest.mark.parametrize(("count", "at_least"), [(10, 0.86), (30, 0.92)])
-def test_interval_covers_the_truth_for_correlated_samples(count: int, at_least: float) -> None:
-    source = random.Random(11)
-    trials, covered = 400, 0
-    for _ in range(trials):
-        noise, accept, cycle = 0.0, [], []
-        for _ in range(count):
-            noise = 0.5 * noise + math.sqrt(0.75) * source.gauss(0, 1)
-            cycle.append(7.0 * math.exp(0.02 * noise))
-            accept.append(3.4 * (1 + 0.1 * noise * source.choice((-1, 1))))
-        below, above = log_half_widths(accept, cycle) or (0.0, 0.0)
-        miss = math.log(math.fsum(accept) / count / statistics.median(cycle)) - math.log(3.4 / 7.0)
-        covered += -above <= miss <= below
-    assert covered / trials >= at_least

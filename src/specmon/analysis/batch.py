@@ -241,9 +241,7 @@ class _Level:
         with np.errstate(divide="ignore", invalid="ignore"):
             window_s = tokens / batch.tok_s
         told = is_busy & (batch.tok_s > 0) & (window_s > 0)
-        level.tokens_delivered = _add_up(level.tokens_delivered, tokens[told])
-        level.seconds_delivered = _add_up(level.seconds_delivered, window_s[told])
-        level.cycles_delivered = _add_up(level.cycles_delivered, np.full(np.count_nonzero(told), cycles))
+        level.delivery.extend(tokens[told], window_s[told], cycles)
         since_s = self._windows.since_s[self._which][told]
         level.stamped_s = _add_up(level.stamped_s, since_s[since_s == since_s])
         level.idle_windows += int(np.count_nonzero(~is_busy))

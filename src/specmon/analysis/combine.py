@@ -6,10 +6,12 @@ import math
 from collections.abc import Iterable, Sequence
 from functools import partial
 
-from specmon.analysis.estimate import decode_throughput, half_widths, interval_around, log_half_widths
+from specmon.analysis.delivery import Delivery
+from specmon.analysis.estimate import Estimate, estimate_from, estimate_of_blocks
 from specmon.analysis.figures import LevelFigures, Throughput
 from specmon.analysis.level import RankLevel, graph_word
-from specmon.analysis.spread import Interval, deviation_of, interval_of_median, median_of, quantile_of
+from specmon.analysis.spread import deviation_of, interval_of_median, median_of, quantile_of
+from specmon.analysis.uncertainty import Influences, LogError
 
 _MANY = 20_000  # clean samples from which arrays are worth the import of numpy
 
@@ -31,7 +33,8 @@ def combine_levels(running: int, parts: Sequence[tuple[str, RankLevel | None]], 
         context_tokens = median_of(_numbers(value for level in levels for value in level.recent_context))
         queued = median_of(_numbers(value for level in levels for value in level.recent_queue))
     estimates = [estimate_of(level) for level in levels] if is_whole else []
-    decode, decode_interval = _sum_of(estimates)
+    decode, decode_error = _sum_of(estimates)
+    delivered, delivered_error = _delivered(parts)
     return LevelFigures(
         running=running,
         samples=samples,
@@ -39,8 +42,13 @@ def combine_levels(running: int, parts: Sequence[tuple[str, RankLevel | None]], 
         counted=sum(level.samples for level in levels),
         tok_s=_throughput(levels) if is_whole else Throughput(),
         decode_tok_s=decode,
-        decode_tok_s_ci95=decode_interval,
-        delivered_tok_s=_delivered(parts),
+        decode_tok_s_ci95=None if decode is None or decode_error is None else decode_error.around(decode),
+        decode_error=decode_error,
+        delivered_tok_s=delivered,
+        delivered_tok_s_ci95=None
+        if delivered is None or delivered_error is None
+        else delivered_error.around(delivered),
+        delivered_error=delivered_error,
         prefill_share=prefill_share(levels),
         accept_len=_accept_len(levels, is_clean=clean > 0),
         acceptance_rate=_acceptance_rate(levels),
@@ -56,40 +64,25 @@ def combine_levels(running: int, parts: Sequence[tuple[str, RankLevel | None]], 
     )
 
 
-def estimate_of(level: RankLevel) -> tuple[float, tuple[float, float] | None] | None:
-    """Decode throughput of one rank's level and its half widths in ln; None without a cycle time."""
+def estimate_of(level: RankLevel) -> Estimate | None:
+    """Decode throughput of one rank's level; None without a cycle time."""
     if len(level.clean) >= _MANY:
         return _long_estimate(level)
     columns = zip(level.clean.accept_len, level.clean.every_cycle_ms(), level.clean.cycles, strict=True)
-    pairs = [(a, c, n) for a, c, n in columns if a == a and c == c and n > 0]
-    if not pairs:
+    told = [(a, c, n) for a, c, n in columns if a == a and c == c and n > 0]
+    if not told:
         return None
-    accept = [pair[0] for pair in pairs]
-    cycle = [pair[1] for pair in pairs]
-    weights = [pair[2] for pair in pairs]
-    middle = median_of(sorted(cycle))
-    if not middle:
-        return None
-    pooled = math.fsum(a * n for a, n in zip(accept, weights, strict=True)) / math.fsum(weights)
-    value = decode_throughput(level.running, pooled, middle)
-    return value, log_half_widths(accept, cycle)
+    return estimate_from(level.running, *zip(*told, strict=True))
 
 
-def _long_estimate(level: RankLevel) -> tuple[float, tuple[float, float] | None] | None:
+def _long_estimate(level: RankLevel) -> Estimate | None:
     from specmon.analysis import longlevel as long
 
     clean = level.clean
-    count = len(clean)
-    accept, weights = long.weighted(clean, is_timed=True)
-    ordered = long.ordered_numbers([(count, partial(long.usable_cycles, clean))])
+    ordered = long.ordered_numbers([(len(clean), partial(long.usable_cycles, clean))])
     if not (middle := median_of(ordered)):
         return None
-    value = decode_throughput(level.running, accept / weights, middle)
-    logarithms = (0.0, 0.0)
-    if clean.accept_len.only is None:
-        logarithms = long.moments(count, partial(long.usable_logarithms, clean))
-    cycles = long.moments(count, partial(long.usable_cycles, clean))
-    return value, half_widths(len(ordered), logarithms, ordered, cycles)
+    return estimate_of_blocks(level.running, long.block_sums(clean, len(ordered), middle), ordered, middle)
 
 
 def _long_medians(levels: Sequence[RankLevel]) -> tuple[float | None, float | None, float | None]:
@@ -109,9 +102,9 @@ def prefill_share(levels: Sequence[RankLevel]) -> float | None:
     decoding = seconds = 0.0
     for level in levels:
         middle = level.median_cycle_ms
-        if middle is not None and level.seconds_delivered > 0:
-            decoding += level.cycles_delivered * middle / 1000
-            seconds += level.seconds_delivered
+        if middle is not None and level.delivery.seconds > 0:
+            decoding += level.delivery.cycles * middle / 1000
+            seconds += level.delivery.seconds
     return max(0.0, 1 - decoding / seconds) if seconds > 0 else None
 
 
@@ -156,31 +149,33 @@ def _long_throughput(levels: Sequence[RankLevel]) -> Throughput:
     )
 
 
-def _sum_of(
-    estimates: Sequence[tuple[float, tuple[float, float] | None] | None],
-) -> tuple[float | None, Interval | None]:
-    """Ranks add up; their errors are taken as independent."""
+def _sum_of(estimates: Sequence[Estimate | None]) -> tuple[float | None, LogError | None]:
+    """Ranks add up, and so do the influences of their samples: ranks that run in step share their noise."""
     known = [estimate for estimate in estimates if estimate is not None]
     if not known or len(known) < len(estimates):
         return None, None
-    total = math.fsum(value for value, _ in known)
-    below = above = 0.0
-    for value, widths in known:
-        if widths is None:
-            return total, None
-        below += (value * widths[0]) ** 2
-        above += (value * widths[1]) ** 2
-    return total, interval_around(total, (math.sqrt(below) / total, math.sqrt(above) / total))
+    total = math.fsum(estimate.value for estimate in known)
+    return total, _error_of([(estimate.value / total, estimate.influences) for estimate in known])
 
 
-def _delivered(parts: Sequence[tuple[str, RankLevel | None]]) -> float | None:
+def _error_of(parts: Sequence[tuple[float, Influences | None]]) -> LogError | None:
+    told = [(weight, influences) for weight, influences in parts if influences is not None]
+    return Influences.summed(told).error if told and len(told) == len(parts) else None
+
+
+def _delivered(parts: Sequence[tuple[str, RankLevel | None]]) -> tuple[float | None, LogError | None]:
     """Time-weighted tok/s, summed over the ranks; unknown unless every rank has a window there."""
-    total = 0.0
+    deliveries: list[tuple[float, Delivery]] = []
     for _, level in parts:
-        if level is None or level.seconds_delivered <= 0:
-            return None
-        total += level.tokens_delivered / level.seconds_delivered
-    return total if parts else None
+        if level is None or (tok_s := level.delivery.tok_s) is None:
+            return None, None
+        deliveries.append((tok_s, level.delivery))
+    if not deliveries:
+        return None, None
+    total = math.fsum(tok_s for tok_s, _ in deliveries)
+    if not total > 0:
+        return total, None
+    return total, _error_of([(tok_s / total, delivery.influences) for tok_s, delivery in deliveries])
 
 
 def _accept_len(levels: Sequence[RankLevel], *, is_clean: bool) -> float | None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from specmon.analysis.estimate import interval_around
 from specmon.analysis.figures import LevelFigures, RunFigures
 from specmon.analysis.spread import Interval
+from specmon.analysis.student import NORMAL95
+from specmon.analysis.uncertainty import LogError
 
 SAMPLES_NEEDED = 10  # clean samples a side, below which no verdict is given
 EQUAL_BAND = (0.98, 1.02)
@@ -24,6 +25,7 @@ class Comparison:
     speedup: float | None = None
     ci95: Interval | None = None
     delivered_speedup: float | None = None
+    delivered_ci95: Interval | None = None
     accept_len: float | None = None
     break_even_accept_len: float | None = None  # A* = C / S
     headroom: float | None = None  # A / A* - 1
@@ -48,6 +50,7 @@ class AgainstLevel:
     """A speculative level against one recorded number."""
 
     speedup: float
+    ci95: Interval | None
     delivered_speedup: float | None
     break_even_accept_len: float
     headroom: float
@@ -70,13 +73,19 @@ def common_level(
     )
 
 
-def compare_levels(baseline: LevelFigures, speculative: LevelFigures, *, is_comparable: bool = True) -> Comparison:
-    """All figures of the pair and the verdict."""
+def compare_levels(
+    baseline: LevelFigures, speculative: LevelFigures, *, is_comparable: bool = True, between: float | None = None
+) -> Comparison:
+    """All figures of the pair and the verdict.
+
+    `between` is the standard deviation of ln(tok/s) between sessions of this baseline, where its reference tells it.
+    """
     speedup = _ratio(speculative.decode_tok_s, baseline.decode_tok_s)
     break_even = _ratio(speculative.cycle_ms, baseline.cycle_ms)
     if break_even is not None and baseline.accept_len is not None:
         break_even *= baseline.accept_len  # 1 for a baseline, more when two speculative set-ups are compared
-    interval = _interval(baseline, speculative, speedup)
+    delivered = _ratio(speculative.delivered_tok_s, baseline.delivered_tok_s)
+    interval = interval_of_ratio(speedup, decode_error_of(speculative), decode_error_of(baseline), between)
     accept = speculative.accept_len
     verdict, decided_by = _verdict(baseline, speculative, speedup, interval)
     return Comparison(
@@ -85,7 +94,10 @@ def compare_levels(baseline: LevelFigures, speculative: LevelFigures, *, is_comp
         speculative=speculative,
         speedup=speedup,
         ci95=interval,
-        delivered_speedup=_ratio(speculative.delivered_tok_s, baseline.delivered_tok_s),
+        delivered_speedup=delivered,
+        delivered_ci95=interval_of_ratio(
+            delivered, delivered_error_of(speculative), delivered_error_of(baseline), between
+        ),
         accept_len=accept,
         break_even_accept_len=break_even,
         headroom=accept / break_even - 1 if accept is not None and break_even else None,
@@ -94,24 +106,30 @@ def compare_levels(baseline: LevelFigures, speculative: LevelFigures, *, is_comp
 
 
 def compare_with_number(
-    speculative: LevelFigures, tok_s: float, cycle_ms: float, tok_s_ci95: Interval | None = None
+    speculative: LevelFigures,
+    tok_s: float,
+    cycle_ms: float,
+    tok_s_ci95: Interval | None = None,
+    between: float | None = None,
 ) -> AgainstLevel | None:
-    """The speculative level against a recorded baseline; None without a speed of its own."""
+    """The speculative level against a recorded baseline; None without a speed of its own.
+
+    `between` is the standard deviation of ln(tok/s) between the sessions of the recording, where it is known.
+    """
     decode, cycle, accept = speculative.decode_tok_s, speculative.cycle_ms, speculative.accept_len
     if decode is None or cycle is None or accept is None:
         return None
     break_even = cycle / cycle_ms
-    interval = speculative.decode_tok_s_ci95
-    verdict = "cannot tell"
-    if interval is not None and speculative.clean >= SAMPLES_NEEDED:
-        low, high = tok_s_ci95 if tok_s_ci95 is not None else (tok_s, tok_s)
-        verdict = _word((interval[0] / high, interval[1] / low))
+    speedup = decode / tok_s
+    recorded = error_of(tok_s, tok_s_ci95, None) or LogError(0.0)
+    interval = interval_of_ratio(speedup, decode_error_of(speculative), recorded, between)
     return AgainstLevel(
-        speedup=decode / tok_s,
+        speedup=speedup,
+        ci95=interval,
         delivered_speedup=None,  # a reference records no delivery
         break_even_accept_len=break_even,
         headroom=accept / break_even - 1,
-        verdict=verdict,
+        verdict="cannot tell" if interval is None or speculative.clean < SAMPLES_NEEDED else word_of(interval),
     )
 
 
@@ -121,16 +139,22 @@ def _verdict(
     fewest = min(baseline.clean, speculative.clean)
     if fewest < SAMPLES_NEEDED or interval is None or speedup is None:
         return "cannot tell", SAMPLES_NEEDED if fewest < SAMPLES_NEEDED else None
-    word = _word(interval)
+    word = word_of(interval)
     if word != "cannot tell":
         return word, None
-    # An interval shrinks with the root of n; it must clear 1, or fit into the band of equality.
+    # An interval shrinks with the root of n.
     half = math.log(interval[1] / interval[0]) / 2
-    distance = max(abs(math.log(speedup)), math.log(EQUAL_BAND[1]) - abs(math.log(speedup)), 1e-3)
-    return word, math.ceil(fewest * (half / distance) ** 2)
+    return word, math.ceil(fewest * (half / distance_to_decide(speedup)) ** 2)
 
 
-def _word(interval: Interval) -> str:
+def distance_to_decide(speedup: float) -> float:
+    """How narrow the half of an interval must be, in ln, to clear 1 or to fit into the band of equality."""
+    away = abs(math.log(speedup))
+    return max(away, math.log(EQUAL_BAND[1]) - away, 1e-3)
+
+
+def word_of(interval: Interval) -> str:
+    """The verdict word for an interval of the speed-up."""
     if EQUAL_BAND[0] <= interval[0] and interval[1] <= EQUAL_BAND[1]:
         return "equal"
     if interval[0] > 1:
@@ -138,17 +162,34 @@ def _word(interval: Interval) -> str:
     return "slower" if interval[1] < 1 else "cannot tell"
 
 
-def _interval(baseline: LevelFigures, speculative: LevelFigures, speedup: float | None) -> Interval | None:
-    """Half widths in ln add up as independent errors do."""
-    below = above = 0.0
-    for level, is_divisor in ((baseline, True), (speculative, False)):
-        if level.decode_tok_s is None or level.decode_tok_s_ci95 is None:
-            return None
-        low = math.log(level.decode_tok_s / level.decode_tok_s_ci95[0])
-        high = math.log(level.decode_tok_s_ci95[1] / level.decode_tok_s)
-        below += (high if is_divisor else low) ** 2
-        above += (low if is_divisor else high) ** 2
-    return None if speedup is None else interval_around(speedup, (math.sqrt(below), math.sqrt(above)))
+def error_of(value: float | None, interval: Interval | None, error: LogError | None) -> LogError | None:
+    """The error of a figure: as told, else from its interval, taken as a normal one."""
+    if error is not None or interval is None or not value:
+        return error
+    return LogError(max(math.log(value / interval[0]), math.log(interval[1] / value)) / NORMAL95)
+
+
+def decode_error_of(level: LevelFigures) -> LogError | None:
+    """Of ln(decode throughput)."""
+    return error_of(level.decode_tok_s, level.decode_tok_s_ci95, level.decode_error)
+
+
+def delivered_error_of(level: LevelFigures) -> LogError | None:
+    """Of ln(delivered throughput)."""
+    return error_of(level.delivered_tok_s, level.delivered_tok_s_ci95, level.delivered_error)
+
+
+def interval_of_ratio(
+    ratio: float | None, above: LogError | None, below: LogError | None, between: float | None = None
+) -> Interval | None:
+    """The interval of a quotient of two independent figures.
+
+    `between` is the standard deviation of ln(tok/s) between sessions of the baseline, where it is known.
+    """
+    if ratio is None or above is None or below is None:
+        return None
+    error = above.joined(below)
+    return (error if between is None else error.joined(LogError(between))).around(ratio)
 
 
 def _ratio(above: float | None, below: float | None) -> float | None:

@@ -3,88 +3,84 @@
 The estimate is 1000 * A * B / C with A the mean over the cycles and C the median: slow windows do not
 pull it down, and the noise of A does not push it up as it does a median of tok/s.
 
-Its interval is a first form: the delta method on ln A and order statistics on C, both for an effective
-number of samples n (1-r)/(1+r), where r is the lag-1 correlation, since a sample resembles its
-neighbour. It leans to the wide side for few samples.
+Its error is that of ln A - ln C. Each sample moves it by its influence, (A_i - A) / A times its share of the cycles,
+less sign(C_i - C) / (2 f C), where f is the density of C at the median: the delta method and the Bahadur
+representation of a median. What one sample's A and C have in common is in their difference.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from specmon.analysis.spread import SMALLEST_N, Interval, median_of, quantile_of
+from specmon.analysis.spread import median_of, quantile_of
+from specmon.analysis.uncertainty import Influences, block_length, influences_of
 
-_Z95 = 1.959964
-_FEWEST_EFFECTIVE = 3.0
-_STRONGEST_CORRELATION = 0.9
+# Hall and Sheather's bandwidth for the density at a median, for intervals at 95 % (JRSS B 1988):
+# n^(-1/3) z^(2/3) (3 phi(0)^2 / 2)^(1/3), in shares of the samples on each side of the middle.
+_BANDWIDTH = 0.9713
 
 
-def decode_throughput(running: int, accept_len: float, cycle_ms: float) -> float:
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Decode throughput in tok/s; `influences` is None below n = 6."""
+
+    value: float
+    influences: Influences | None
+
+
+@dataclass(slots=True)
+class BlockSums:
+    """What blocks of neighbouring samples add up to; every block has the same number of them, but for the last."""
+
+    accept: list[float]  # of A x cycles
+    cycles: list[float]
+    signs: list[float]  # of sign(C - median)
+
+
+def decode_throughput(running: float, accept_len: float, cycle_ms: float) -> float:
     """R = 1000 * A * B / C in tok/s."""
     return 1000 * accept_len * running / cycle_ms
 
 
-def log_half_widths(accept: Sequence[float], cycle: Sequence[float]) -> tuple[float, float] | None:
-    """How far ln(1000 * A * B / C) may lie below and above its estimate, at 95 %; None below n = 6."""
-    if len(cycle) < SMALLEST_N:
+def estimate_from(
+    running: float, accept: Sequence[float], cycle_ms: Sequence[float], cycles: Sequence[float]
+) -> Estimate | None:
+    """From samples in time order, weighted by their cycles; None without any."""
+    ordered = sorted(cycle_ms)
+    middle = median_of(ordered)
+    if not middle:
         return None
-    logarithms = [math.log(value) for value in accept]
-    return half_widths(len(cycle), _moments(logarithms), sorted(cycle), _moments(cycle))
-
-
-def half_widths(
-    count: int, accept: tuple[float, float], ordered_cycle: Sequence[float], cycle: tuple[float, float]
-) -> tuple[float, float] | None:
-    """The same from the moments of ln A and of C (sum of squares around the mean, sum of neighbours' products)."""
-    if count < SMALLEST_N:
-        return None
-    spread_of_accept = _mean_half_width(count, accept)
-    middle = median_of(ordered_cycle)
-    effective = _effective_number(count, cycle)
-    reach = _student(effective) / (2 * math.sqrt(effective))  # in shares of the samples around the middle
-    low = quantile_of(ordered_cycle, max(0.0, 0.5 - reach))
-    high = quantile_of(ordered_cycle, min(1.0, 0.5 + reach))
-    if not middle or not low or not high:
-        return None
-    # A long cycle is a low throughput, so the upper bound of C makes the lower one of R.
-    return math.hypot(spread_of_accept, math.log(high / middle)), math.hypot(spread_of_accept, math.log(middle / low))
-
-
-def interval_around(value: float, half_widths: tuple[float, float]) -> Interval:
-    """An interval that is (nearly) symmetric in the logarithm, as ratios are."""
-    return value * math.exp(-half_widths[0]), value * math.exp(half_widths[1])
-
-
-def _moments(values: Sequence[float]) -> tuple[float, float]:
-    mean = math.fsum(values) / len(values)
-    return (
-        math.fsum((value - mean) ** 2 for value in values),
-        math.fsum((left - mean) * (right - mean) for left, right in itertools.pairwise(values)),
+    count = len(ordered)
+    length = block_length(count)
+    products = [a * n for a, n in zip(accept, cycles, strict=True)]
+    signs = [(c > middle) - (c < middle) for c in cycle_ms]
+    starts = range(0, count, length)
+    sums = BlockSums(
+        [math.fsum(products[start : start + length]) for start in starts],
+        [math.fsum(cycles[start : start + length]) for start in starts],
+        [float(sum(signs[start : start + length])) for start in starts],
     )
+    return estimate_of_blocks(running, sums, ordered, middle)
 
 
-def _mean_half_width(count: int, moments: tuple[float, float]) -> float:
-    variance = moments[0] / (count - 1)
-    if variance == 0:
-        return 0.0
-    effective = _effective_number(count, moments)
-    return _student(effective) * math.sqrt(variance / effective)
+def estimate_of_blocks(running: float, sums: BlockSums, ordered: Sequence[float], middle: float) -> Estimate:
+    """The same from sums over blocks, and the cycles in order with their median."""
+    count = len(ordered)
+    total = math.fsum(sums.cycles)
+    pooled = math.fsum(sums.accept) / total
+    to_accept = count / (total * pooled)
+    to_cycle = _sparsity(ordered) / (2 * middle)
+    blocks = [
+        to_accept * (accept - pooled * cycles) - to_cycle * sign
+        for accept, cycles, sign in zip(sums.accept, sums.cycles, sums.signs, strict=True)
+    ]
+    return Estimate(decode_throughput(running, pooled, middle), influences_of(blocks, count))
 
 
-def _effective_number(count: int, moments: tuple[float, float]) -> float:
-    """How many independent samples these are worth, by their lag-1 correlation (Bartlett)."""
-    total, neighbours = moments
-    if total == 0:
-        return float(count)
-    seen = neighbours / total
-    # A short series shows less correlation than it has: by (1 + 4r)/n in the mean (Kendall).
-    correlation = min(max(seen + (1 + 4 * seen) / count, 0.0), _STRONGEST_CORRELATION)
-    return max(_FEWEST_EFFECTIVE, count * (1 - correlation) / (1 + correlation))
-
-
-def _student(effective: float) -> float:
-    """The two-sided 95 % factor for so many samples: the first terms of Student's t around the normal law."""
-    freedom = max(effective - 1, 2.0)
-    return _Z95 + (_Z95**3 + _Z95) / (4 * freedom) + (5 * _Z95**5 + 16 * _Z95**3 + 3 * _Z95) / (96 * freedom**2)
+def _sparsity(ordered: Sequence[float]) -> float:
+    """1 / density at the median: how far apart the quantiles a bandwidth around it lie."""
+    reach = min(_BANDWIDTH * len(ordered) ** (-1 / 3), 0.5)
+    low, high = quantile_of(ordered, 0.5 - reach), quantile_of(ordered, 0.5 + reach)
+    return 0.0 if low is None or high is None else (high - low) / (2 * reach)

@@ -9,6 +9,7 @@ from typing import Literal
 
 from specmon.analysis.level import Move
 from specmon.analysis.spread import Interval
+from specmon.analysis.uncertainty import LogError
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,10 @@ class LevelFigures:
     tok_s: Throughput = Throughput()
     decode_tok_s: float | None = None
     decode_tok_s_ci95: Interval | None = None
+    decode_error: LogError | None = None  # of ln(decode_tok_s): what the interval is made of
     delivered_tok_s: float | None = None
+    delivered_tok_s_ci95: Interval | None = None
+    delivered_error: LogError | None = None
     prefill_share: float | None = None
     accept_len: float | None = None
     acceptance_rate: float | None = None  # accepted / proposed, where the log counts both

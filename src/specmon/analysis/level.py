@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from specmon.analysis.clean import CleanColumns
+from specmon.analysis.delivery import Delivery
 from specmon.analysis.median import RunningMedian
 from specmon.analysis.rules import MOVED_AFTER, OUTLIER_FACTOR, OUTLIER_NEEDS, Rule
 from specmon.analysis.sample import Sample
@@ -48,7 +49,7 @@ class RankLevel:
         "accept_sum",
         "accepted",
         "clean",
-        "cycles_delivered",
+        "delivery",
         "drafted",
         "graphs",
         "idle_windows",
@@ -61,12 +62,10 @@ class RankLevel:
         "recent_queue",
         "running",
         "samples",
-        "seconds_delivered",
         "stamped_s",
         "streak",
         "timed_cycles",
         "timed_ms",
-        "tokens_delivered",
     )
 
     def __init__(self, running: int) -> None:
@@ -81,9 +80,7 @@ class RankLevel:
         self.timed_cycles = 0.0
         self.drafted = 0.0  # draft tokens that were proposed, where the log counts them
         self.accepted = 0.0
-        self.cycles_delivered = 0.0
-        self.seconds_delivered = 0.0
-        self.tokens_delivered = 0.0
+        self.delivery = Delivery()
         self.stamped_s = 0.0  # between the stamps of the delivered windows: their time without the throughput
         self.idle_windows = 0
         self.graphs: Counter[int] = Counter()
@@ -123,9 +120,7 @@ class RankLevel:
     def deliver(self, sample: Sample, since_s: float) -> None:
         """Count a window into the delivered throughput; `since_s` lies between its stamp and the one before."""
         if sample.window_s > 0 and sample.tokens == sample.tokens:
-            self.tokens_delivered += sample.tokens
-            self.seconds_delivered += sample.window_s
-            self.cycles_delivered += sample.window_cycles
+            self.delivery.add(sample.tokens, sample.window_s, sample.window_cycles)
             if since_s == since_s:
                 self.stamped_s += since_s
 

@@ -15,6 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from specmon.analysis.clean import CleanColumns
+from specmon.analysis.estimate import BlockSums
+from specmon.analysis.uncertainty import block_length
 
 Floats = npt.NDArray[np.float64]
 Unpack = Callable[[slice], Floats]
@@ -137,31 +139,27 @@ def usable_cycles(clean: CleanColumns, part: slice) -> Floats:
     return cycle_ms[_is_usable(clean, part, cycle_ms)]
 
 
-def usable_logarithms(clean: CleanColumns, part: slice) -> Floats:
-    """ln A of the same samples."""
-    return np.log(clean.accept_len.numbers(part)[_is_usable(clean, part, clean.cycles_ms(part))])
+def block_sums(clean: CleanColumns, count: int, middle: float) -> BlockSums:
+    """Sums over blocks of the `count` samples that have A, C and cycles; `middle` is the median of C."""
+    length = block_length(count)
+    accept, cycles, signs = (np.zeros(-(-count // length)) for _ in range(3))
+    done = 0
+    for part in pieces(len(clean)):
+        cycle_ms = clean.cycles_ms(part)
+        usable = _is_usable(clean, part, cycle_ms)
+        weights = clean.cycles.numbers(part)[usable]
+        if not len(weights):
+            continue
+        block = np.arange(done, done + len(weights)) // length
+        starts = np.flatnonzero(np.diff(block, prepend=-1))
+        block = block[starts]
+        accept[block] += np.add.reduceat(clean.accept_len.numbers(part)[usable] * weights, starts)
+        cycles[block] += np.add.reduceat(weights, starts)
+        signs[block] += np.add.reduceat(np.sign(cycle_ms[usable] - middle), starts)
+        done += len(weights)
+    return BlockSums(accept.tolist(), cycles.tolist(), signs.tolist())
 
 
 def _is_usable(clean: CleanColumns, part: slice, cycle_ms: Floats) -> npt.NDArray[np.bool_]:
     usable = _is_told(cycle_ms) & (clean.cycles.numbers(part) > 0)
     return usable & _is_told(clean.accept_len.numbers(part)) if clean.has_own_cycles else usable
-
-
-def moments(count: int, unpack: Unpack) -> tuple[float, float]:
-    """The sum of squares around the mean, and that of neighbours' products."""
-    told, total = 0, []
-    for part in pieces(count):
-        values = unpack(part)
-        told += len(values)
-        total.append(float(values.sum()))
-    mean = math.fsum(total) / told
-    squares: list[float] = []
-    products: list[float] = []
-    last = np.zeros(1)  # has no neighbour before it
-    for part in pieces(count):
-        around = unpack(part) - mean
-        squares.append(float((around * around).sum()))
-        around = np.concatenate((last, around))
-        products.append(float((around[:-1] * around[1:]).sum()))
-        last = around[-1:]
-    return math.fsum(squares), math.fsum(products)

@@ -352,5 +352,5 @@ def _sum(values: list[float | None]) -> float | None:
 
 
 def _delivered(rank: RankStatistics) -> float | None:
-    seconds = math.fsum(level.seconds_delivered for level in rank.levels.values())
-    return math.fsum(level.tokens_delivered for level in rank.levels.values()) / seconds if seconds > 0 else None
+    seconds = math.fsum(level.delivery.seconds for level in rank.levels.values())
+    return math.fsum(level.delivery.tokens for level in rank.levels.values()) / seconds if seconds > 0 else None

@@ -110,8 +110,8 @@ def _stamps(life: Life) -> Finding | None:
     running = [level.running for level in life.figures().levels]
     found = [statistics.level_of(tag, each) for tag in statistics.counted_ranks for each in running]
     levels = [level for level in found if level is not None]
-    tokens = math.fsum(level.tokens_delivered for level in levels)
-    said_s = math.fsum(level.seconds_delivered for level in levels)
+    tokens = math.fsum(level.delivery.tokens for level in levels)
+    said_s = math.fsum(level.delivery.seconds for level in levels)
     stamped_s = math.fsum(level.stamped_s for level in levels)
     stretches = len(statistics.counted_ranks) + sum(level.idle_windows for level in levels)
     if stamped_s <= 0 or said_s <= 0:
