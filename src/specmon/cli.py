@@ -125,6 +125,14 @@ def _client(function: _Function) -> _Function:
     )(function)
 
 
+def _running(function: _Function) -> _Function:
+    return click.option(
+        "--running",
+        metavar="N",
+        help="Compare at this number of running requests; else where both servers have most clean samples.",
+    )(function)
+
+
 _SSH_NAMES = ("port", "identities", "jump", "ssh_config", "known_hosts")
 
 
@@ -301,6 +309,57 @@ def summary(**options: Any) -> int:
     A SOURCE is a log file, a capture directory, HOST:PATH or - for stdin.
     """
     from specmon.commands.summary import summary as run
+
+    return run(**options)
+
+
+@cli.command(epilog="Example: specmon check base.log eagle3.log --reference nccl-tuned --format github")
+@click.argument("sources", nargs=-1, metavar="[SOURCE]...")
+@_sides
+@_reference
+@click.option(
+    "--fail-on",
+    metavar="WORD,...",
+    help="What must not be: slower,diverged,crash unless said otherwise; an unknown word lists all.",
+)
+@click.option(
+    "--min-samples",
+    type=click.IntRange(min=10),
+    default=10,
+    show_default=True,
+    help="Clean samples a side below which nothing about speed is answered.",
+)
+@click.option(
+    "--tolerance",
+    metavar="SHARE",
+    help="How far the baseline may lie from its reference, as 5% or 0.05; else what the reference says.",
+)
+@_running
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "github", "junit"]),
+    default="text",
+    show_default=True,
+    help="How to print the answers.",
+)
+@click.option(
+    "--report",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Write the answers in that format to FILE, and text to stdout.",
+)
+@_client
+@_span
+@_formats
+@_ssh
+def check(**options: Any) -> int:
+    """Judge logs like the screen does, and answer with the exit status: the gate for CI and scripts.
+
+    The status is 0 when all is well, 1 when a question of --fail-on failed, 2 for wrong usage or unreadable input,
+    3 when a question has no answer (too few samples, not comparable, no reference). 2 goes before 1, 1 before 3.
+    """
+    from specmon.commands.check import check as run
 
     return run(**options)
 

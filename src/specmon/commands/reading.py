@@ -27,6 +27,23 @@ def read_all(session: Session, given: Given, ssh: SshOptions) -> list[str]:
     return unread
 
 
+def refuse_twice(given: Given) -> None:
+    """One log on two places of a command line is a slip: ConfigError with the log's name."""
+    seen: set[object] = set()
+    for _, address in given:
+        place = address.place
+        key: object = place
+        if isinstance(place, LocalPlace):
+            try:
+                found = Path(place.path).stat()
+                key = (found.st_dev, found.st_ino)
+            except OSError:
+                key = place.path
+        if key in seen:
+            raise ConfigError(f"{address.name} is given twice: a log cannot be compared with itself. Give it once.")
+        seen.add(key)
+
+
 def _finished(reading: Coroutine[object, None, list[str]], given: Given) -> list[str]:
     """What a coroutine answers. Files of this machine never make it wait, so they need no event loop."""
     if all(isinstance(address.place, LocalPlace) for _, address in given):

@@ -18,6 +18,14 @@ _MANY_UNPARSED = 0.05
 _PHASES_DIFFER = 0.1
 _CLASHES_TOLD = 4
 
+# Every kind there is, about a server or about the question as a whole.
+NOTICE_KINDS = (
+    *("batch_unsteady", "blob_data", "client_disagrees", "clock_backwards", "cut_columns", "dialect_failed"),
+    *("formats_clash", "gap", "kv_full", "no_clean_samples", "no_common_level", "no_date", "not_a_server_log"),
+    *("outliers", "outside_window", "phases_disagree", "prefill_heavy", "ranks_missing", "reference_misfit"),
+    *("reference_younger", "restart", "role_conflict", "speculation_inactive", "stats_missing", "unparsed"),
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Notice:

@@ -14,7 +14,7 @@ from specmon.monitor.method import ClientEvidence, client_finding
 from specmon.monitor.names import name_servers
 from specmon.monitor.notices import Notice
 from specmon.monitor.server import ServerMonitor
-from specmon.monitor.snapshot import CheckPoint, Difference, Playback, Role, Severity, Snapshot, TrustView
+from specmon.monitor.snapshot import CheckPoint, Difference, Playback, Role, Severity, Snapshot, Trust, TrustView
 from specmon.monitor.verdict import Judged, judge
 from specmon.sources.events import SourceEvent
 
@@ -191,6 +191,8 @@ class Session:
             from specmon.monitor.trust import nothing_seen
 
             return nothing_seen(self.reference)
+        if (misfit := self.reference_misfit(baseline)) is not None:
+            return TrustView(state=Trust.NO_REFERENCE, reference=self.reference.name, sentence=misfit)
         figures = baseline.life.figures(is_exact=is_exact)
         running = watch.running
         return watch.view(baseline, figures.level_at(running) if running is not None else figures.main_level)
@@ -216,7 +218,7 @@ class Session:
             baseline.life,
             speculative.life,
             engines=(baseline.engine, speculative.engine),
-            reference=self.reference,
+            reference=self.reference if self.reference_misfit(baseline) is None else None,
             running=self.running,
             is_exact=is_exact,
         )
@@ -238,6 +240,14 @@ class Session:
             is_level_asked=self.running is not None,
         )
 
+    def reference_misfit(self, baseline: ServerMonitor) -> str | None:
+        """Why the reference is none for this server; None when it may be."""
+        if self.reference is None:
+            return None
+        from specmon.monitor.misfit import misfit_of
+
+        return misfit_of(self.reference, baseline)
+
     def notices(self) -> tuple[Notice, ...]:
         """About the question as a whole."""
         found = []
@@ -257,6 +267,13 @@ class Session:
             judged = self.judge()
             if judged is not None and judged.comparison.baseline is None:
                 found.append(Notice("no_common_level", judged.sentence))
+        if self.reference is not None and (baseline := self.pair()[0]) is not None:
+            from specmon.monitor.misfit import later_than
+
+            if (misfit := self.reference_misfit(baseline)) is not None:
+                found.append(Notice("reference_misfit", f"{misfit[:1].upper()}{misfit[1:]}."))
+            if (later := later_than(self.reference, baseline)) is not None:
+                found.append(Notice("reference_younger", later))
         for evidence in self.clients:
             finding = client_finding(evidence)
             if finding.state != "ok":
