@@ -364,6 +364,38 @@ def check(**options: Any) -> int:
     return run(**options)
 
 
+@cli.command(epilog="Example: specmon compare steps2.log steps3.log steps5.log --baseline base.log")
+@click.argument("sources", nargs=-1, metavar="SOURCE...")
+@click.option(
+    "--baseline",
+    metavar="SOURCE",
+    multiple=True,
+    help="The log without speculation; several are runs of one baseline, and then the runs are the unit.",
+)
+@_reference
+@_running
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "markdown", "csv"]),
+    default="text",
+    show_default=True,
+    help="How to print the ranking.",
+)
+@_client
+@_span
+@_formats
+@_ssh
+def compare(**options: Any) -> int:
+    """Rank many speculative runs against one baseline, and predict the best number of draft steps.
+
+    Every run of a log is a row; runs of the same settings are one. --run narrows each log to one of its runs.
+    """
+    from specmon.commands.compare import compare as run
+
+    return run(**options)
+
+
 @cli.group()
 def formats() -> None:
     """What logs can be read: built-in dialects, those of installed packages, and your own formats.

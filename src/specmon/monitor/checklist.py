@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from specmon.analysis.figures import RunFigures
+from specmon.monitor.life import Life
 from specmon.monitor.method import ClientEvidence, Finding, findings_of
-from specmon.monitor.server import ServerMonitor
 from specmon.monitor.snapshot import CheckPoint, Difference, Trust, TrustView
 from specmon.monitor.verdict import Judged
 
@@ -19,19 +19,21 @@ _MOST = 0.5  # share of a server's samples from which a level stands for its loa
 
 
 def checklist_of(
-    baseline: ServerMonitor,
-    speculative: ServerMonitor,
+    baseline: Life,
+    speculative: Life,
     judged: Judged,
     *,
     trust: TrustView | None,
     differences: Sequence[Difference],
-    clients: tuple[ClientEvidence, ...] = (),
+    clients: tuple[Sequence[ClientEvidence], Sequence[ClientEvidence]] = ((), ()),
     is_level_asked: bool = False,
 ) -> tuple[CheckPoint, ...]:
-    """All four. `trust` is None when no reference was asked for."""
+    """All four. `trust` is None when no reference was asked for; `clients` measured the baseline and the other."""
+    running = judged.comparison.running
+    found = findings_of(baseline, running, clients[0]), findings_of(speculative, running, clients[1])
     return (
         _reproduces(trust),
-        _method(baseline, speculative, judged.comparison.running, clients),
+        _method(*found),
         _only_speculation(baseline, speculative, differences),
         _right_level(baseline, speculative, judged, is_level_asked=is_level_asked),
     )
@@ -49,11 +51,8 @@ def _reproduces(trust: TrustView | None) -> CheckPoint:
     return CheckPoint("reproduces", states.get(trust.state, "unknown"), evidence)
 
 
-def _method(
-    baseline: ServerMonitor, speculative: ServerMonitor, running: int | None, clients: tuple[ClientEvidence, ...]
-) -> CheckPoint:
-    sides = [("baseline", findings_of(baseline, running, clients))]
-    sides.append(("speculative", findings_of(speculative, running, clients)))
+def _method(baseline: Sequence[Finding], speculative: Sequence[Finding]) -> CheckPoint:
+    sides = [("baseline", baseline), ("speculative", speculative)]
     texts = [f"{side}: {'; '.join(each.text for each in _sorted(found))}" for side, found in sides if found]
     if not texts:
         evidence = "nothing independent to check the logs by: give a client's result (--client FILE)"
@@ -71,13 +70,8 @@ def _sorted(found: Sequence[Finding]) -> list[Finding]:
     return sorted(found, key=lambda each: ("failed", "unknown", "ok").index(each.state))
 
 
-def _only_speculation(
-    baseline: ServerMonitor, speculative: ServerMonitor, differences: Sequence[Difference]
-) -> CheckPoint:
-    lives = baseline.life, speculative.life
-    if lives[0] is None or lives[1] is None:
-        return CheckPoint("only_speculation", "unknown", "one of the servers has not written anything yet")
-    conditions = lives[0].conditions, lives[1].conditions
+def _only_speculation(baseline: Life, speculative: Life, differences: Sequence[Difference]) -> CheckPoint:
+    conditions = baseline.conditions, speculative.conditions
     weighty = [difference for difference in differences if difference.weight == "matters"]
     if weighty:
         shown = ", ".join(_told(each) for each in weighty[:_NAMED])
@@ -107,13 +101,11 @@ def _told(difference: Difference) -> str:
     return f"{difference.name} ({difference.before or 'unset'} against {difference.now or 'unset'})"
 
 
-def _right_level(
-    baseline: ServerMonitor, speculative: ServerMonitor, judged: Judged, *, is_level_asked: bool
-) -> CheckPoint:
+def _right_level(baseline: Life, speculative: Life, judged: Judged, *, is_level_asked: bool) -> CheckPoint:
     running = judged.comparison.running
-    if running is None or baseline.life is None or speculative.life is None:
+    if running is None:
         return CheckPoint("right_level", "unknown", "no level was compared")
-    figures = baseline.life.figures(), speculative.life.figures()
+    figures = baseline.figures(), speculative.figures()
     shares = [_share(each, running) for each in figures]
     evidence = (
         f"compared at {running} running, which is {shares[0]:.0%} of the baseline's samples and {shares[1]:.0%} of the "

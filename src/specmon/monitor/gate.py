@@ -142,8 +142,6 @@ class Gate:
         found = judged.comparison
         if found.verdict == "not comparable" or found.delivered_speedup is None:
             return Answer(word, "undecided", judged.sentence)
-        if (few := self._too_few(judged)) is not None:
-            return Answer(word, "undecided", few)
         evidence = f"delivers {found.delivered_speedup:.2f}× at {found.running} running, prefill stalls included"
         interval = found.delivered_ci95
         if interval is not None:

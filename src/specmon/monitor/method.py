@@ -8,12 +8,12 @@ client says that it got.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from specmon.clients.result import ClientResult
 from specmon.events import Covers
 from specmon.monitor.life import Life
-from specmon.monitor.server import ServerMonitor
 
 # Genuine logs of SGLang on an H200 lay within 1 % of the client on a baseline and within 4 % on speculative servers.
 AGREES_WITHIN = 0.05
@@ -48,12 +48,9 @@ class ClientEvidence:
     is_same_time: bool  # False: over the whole run, for want of times
 
 
-def findings_of(server: ServerMonitor, running: int | None, clients: tuple[ClientEvidence, ...]) -> list[Finding]:
-    """All that can be held against one server's figures."""
-    life = server.life
-    if life is None:
-        return []
-    found = [client_finding(evidence) for evidence in clients if evidence.server == server.key]
+def findings_of(life: Life, running: int | None, clients: Sequence[ClientEvidence]) -> list[Finding]:
+    """All that can be held against the figures of one server life."""
+    found = [client_finding(evidence) for evidence in clients]
     if running is not None:
         found += [each for each in (_stamps(life), _phases(life, running)) if each is not None]
     return found

@@ -111,6 +111,10 @@ class Session:
         self.clients = (*self.clients, evidence)
         self._entries[evidence.server].server.version += 1
 
+    def clients_of(self, key: str) -> tuple[ClientEvidence, ...]:
+        """The results of those who measured one server."""
+        return tuple(evidence for evidence in self.clients if evidence.server == key)
+
     def tell(self, key: str, at: float, text: str) -> None:
         """Something about a server that its log does not say and a reader must know: a line of the event list."""
         server = self._entries[key].server
@@ -228,15 +232,15 @@ class Session:
         from specmon.monitor.checklist import checklist_of  # a single server needs none
 
         baseline, speculative = self.pair()
-        if baseline is None or speculative is None:
+        if baseline is None or speculative is None or baseline.life is None or speculative.life is None:
             return ()
         return checklist_of(
-            baseline,
-            speculative,
+            baseline.life,
+            speculative.life,
             judged,
             trust=None if self.reference is None else self.trust_view(baseline, is_exact=self.is_finished),
             differences=differences,
-            clients=self.clients,
+            clients=(self.clients_of(baseline.key), self.clients_of(speculative.key)),
             is_level_asked=self.running is not None,
         )
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from specmon.monitor.server import ServerMonitor
 from specmon.monitor.session import Session
-from specmon.monitor.snapshot import Trust, TrustView
+from specmon.monitor.snapshot import CheckPoint, Difference, Trust, TrustView
 from specmon.monitor.verdict import Judged
 from specmon.reports.contract import (
     AgainstModel,
@@ -27,17 +29,26 @@ def comparison_of(session: Session) -> ComparisonModel | None:
     if baseline.life is None or speculative.life is None:
         return None
     names = session.names()
-    found = judged.comparison
     from specmon.references.diff import compare  # what it needs is of no use to a single server
 
     differences = compare(baseline.life.conditions, speculative.life.conditions, is_speculation_expected=True)
+    checklist = session.checklist(judged, differences)
+    return comparison_model(judged, (names[baseline.key], names[speculative.key]), differences, checklist)
+
+
+def comparison_model(
+    judged: Judged, names: tuple[str, str], differences: Sequence[Difference], checklist: Sequence[CheckPoint]
+) -> ComparisonModel:
+    """A comparison of any two lives, called `names` (baseline, speculative)."""
+    found = judged.comparison
     return ComparisonModel(
         running=found.running,
-        baseline=names[baseline.key],
-        speculative=names[speculative.key],
+        baseline=names[0],
+        speculative=names[1],
         speedup=found.speedup,
         ci95=found.ci95,
         delivered_speedup=found.delivered_speedup,
+        delivered_ci95=found.delivered_ci95,
         prefill_share=SharesModel(
             baseline=found.baseline.prefill_share if found.baseline is not None else None,
             speculative=found.speculative.prefill_share if found.speculative is not None else None,
@@ -48,10 +59,7 @@ def comparison_of(session: Session) -> ComparisonModel | None:
         verdict=found.verdict,
         sentence=judged.sentence,
         reasons=list(judged.reasons),
-        checklist=[
-            CheckModel(id=point.id, state=point.state, evidence=point.evidence)
-            for point in session.checklist(judged, differences)
-        ],
+        checklist=[CheckModel(id=point.id, state=point.state, evidence=point.evidence) for point in checklist],
         differences=[
             DifferenceModel(
                 kind=difference.kind,
