@@ -39,8 +39,6 @@ def compare(
     """Print the ranking; 0, 2 when a log could not be read, 3 when no run can be compared."""
     if not sources:
         raise ConfigError("compare needs speculative logs: name files, capture directories or HOST:PATH.")
-    if not baseline:
-        raise ConfigError("compare needs something to compare with: give the baseline's log with --baseline.")
     given = parse_sides(sources, baseline, ())
     refuse_twice(given)
     results = read_clients(clients)
@@ -55,6 +53,8 @@ def compare(
     unread = read_all(session, given, ssh)
     attach_clients(session, results, format_files=format_files, window=window)
     ranking = _ranked(session, level, run)
+    if not ranking.baselines and not unread:
+        raise ConfigError("compare needs something to compare with: give the baseline's log with --baseline.")
     for reason in unread:
         click.echo(f"specmon: {visible(reason)}", err=True)
     _print(session, ranking, form)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Coroutine, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,18 +30,31 @@ def read_all(session: Session, given: Given, ssh: SshOptions) -> list[str]:
 def refuse_twice(given: Given) -> None:
     """One log on two places of a command line is a slip: ConfigError with the log's name."""
     seen: set[object] = set()
+    for name, key in _places(given):
+        if key in seen:
+            raise ConfigError(f"{name} is given twice: a log cannot be compared with itself. Give it once.")
+        seen.add(key)
+
+
+def _places(given: Given) -> Iterator[tuple[str, object]]:
+    """Each log by its name and by what tells it from others: a file by its inode, whatever it is called."""
     for _, address in given:
         place = address.place
-        key: object = place
-        if isinstance(place, LocalPlace):
+        if not isinstance(place, LocalPlace):
+            yield address.name, place
+            continue
+        paths = [place.path]
+        if (folder := local_folder(address)) is not None and (folder / "manifest.toml").is_file():
+            from specmon.captures.reader import open_capture
+
+            paths = [str(log.path) for log in open_capture(folder).logs]
+        for path in paths:
             try:
-                found = Path(place.path).stat()
-                key = (found.st_dev, found.st_ino)
-            except OSError:
-                key = place.path
-        if key in seen:
-            raise ConfigError(f"{address.name} is given twice: a log cannot be compared with itself. Give it once.")
-        seen.add(key)
+                found = Path(path).stat()
+            except (OSError, ValueError):  # a pattern, or a file that is not there: told when it is opened
+                yield path, path
+            else:
+                yield path, (found.st_dev, found.st_ino)
 
 
 def _finished(reading: Coroutine[object, None, list[str]], given: Given) -> list[str]:

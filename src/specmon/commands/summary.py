@@ -11,7 +11,7 @@ import click
 from specmon.commands.clients import attach_clients, read_clients
 from specmon.commands.dialects import reader_of
 from specmon.commands.places import SshOptions, parse_sides
-from specmon.commands.reading import read_all
+from specmon.commands.reading import read_all, refuse_twice
 from specmon.commands.reference import chosen_reference
 from specmon.commands.span import chosen_window, require_run
 from specmon.errors import ConfigError
@@ -38,6 +38,7 @@ def summary(
     given = parse_sides(sources, baseline, speculative)
     if not given:
         raise ConfigError("summary needs a log: name a file, a capture directory, HOST:PATH or - for stdin.")
+    refuse_twice(given)
     window = chosen_window(since, until, [address for _, address in given])
     results = read_clients(clients) if clients else []
     session = Session(

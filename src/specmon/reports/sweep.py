@@ -281,10 +281,10 @@ def sweep_text(ranking: Ranking, console: Console) -> None:
     """The table for people, best first."""
     _say(console, _opening(ranking), "bold")
     if ranking.rows:
-        lines = [_HEADINGS, *(tuple(map(visible, _cells(row))) for row in ranking.rows)]
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        for number, line in enumerate(lines):
-            _say(console, f"  {_aligned(line, widths)}", "underline" if number == 0 else "")
+        table = [_HEADINGS, *(tuple(map(visible, _cells(row))) for row in ranking.rows)]
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        for number, cells in enumerate(table):
+            _say(console, f"  {_aligned(cells, widths)}", "underline" if number == 0 else "")
     for line in _closing(ranking):
         _say(console, f"  {line}")
 
