@@ -25,13 +25,13 @@ def combine_levels(running: int, parts: Sequence[tuple[str, RankLevel | None]], 
     if clean >= _MANY:
         cycle_ms, context_tokens, queued = _long_medians(levels)
     elif clean:
-        cycle_ms = median_of(_numbers(value for level in levels for value in level.clean.every_cycle_ms()))
-        context_tokens = median_of(_numbers(value for level in levels for value in level.clean.context_tokens))
-        queued = median_of(_numbers(value for level in levels for value in level.clean.queue))
+        cycle_ms = median_of(numbers_in_order(value for level in levels for value in level.clean.every_cycle_ms()))
+        context_tokens = median_of(numbers_in_order(value for level in levels for value in level.clean.context_tokens))
+        queued = median_of(numbers_in_order(value for level in levels for value in level.clean.queue))
     else:
         cycle_ms = None
-        context_tokens = median_of(_numbers(value for level in levels for value in level.recent_context))
-        queued = median_of(_numbers(value for level in levels for value in level.recent_queue))
+        context_tokens = median_of(numbers_in_order(value for level in levels for value in level.recent_context))
+        queued = median_of(numbers_in_order(value for level in levels for value in level.recent_queue))
     estimates = [estimate_of(level) for level in levels] if is_whole else []
     decode, decode_error = _sum_of(estimates)
     delivered, delivered_error = _delivered(parts)
@@ -50,14 +50,14 @@ def combine_levels(running: int, parts: Sequence[tuple[str, RankLevel | None]], 
         else delivered_error.around(delivered),
         delivered_error=delivered_error,
         prefill_share=prefill_share(levels),
-        accept_len=_accept_len(levels, is_clean=clean > 0),
+        accept_len=accept_len_of(levels, is_clean=clean > 0),
         acceptance_rate=_acceptance_rate(levels),
         accept_by_position=_by_position(levels, is_clean=clean > 0),
         prompt_share=_prompt_share(levels, is_clean=clean > 0),
         cycle_ms=cycle_ms if is_whole else None,
         context_tokens=context_tokens,
         queue=queued,
-        cuda_graph=_graph(levels, is_clean=clean > 0),
+        cuda_graph=graph_of(levels, is_clean=clean > 0),
         outliers=sum(level.outliers for level in levels),
         moves=tuple(move for level in levels for move in level.moves),
         ranks_without_clean=lacking,
@@ -155,10 +155,11 @@ def _sum_of(estimates: Sequence[Estimate | None]) -> tuple[float | None, LogErro
     if not known or len(known) < len(estimates):
         return None, None
     total = math.fsum(estimate.value for estimate in known)
-    return total, _error_of([(estimate.value / total, estimate.influences) for estimate in known])
+    return total, error_of([(estimate.value / total, estimate.influences) for estimate in known])
 
 
-def _error_of(parts: Sequence[tuple[float, Influences | None]]) -> LogError | None:
+def error_of(parts: Sequence[tuple[float, Influences | None]]) -> LogError | None:
+    """The error of a sum, from the share and the influences of each part; None when one has none."""
     told = [(weight, influences) for weight, influences in parts if influences is not None]
     return Influences.summed(told).error if told and len(told) == len(parts) else None
 
@@ -175,10 +176,10 @@ def _delivered(parts: Sequence[tuple[str, RankLevel | None]]) -> tuple[float | N
     total = math.fsum(tok_s for tok_s, _ in deliveries)
     if not total > 0:
         return total, None
-    return total, _error_of([(tok_s / total, delivery.influences) for tok_s, delivery in deliveries])
+    return total, error_of([(tok_s / total, delivery.influences) for tok_s, delivery in deliveries])
 
 
-def _accept_len(levels: Sequence[RankLevel], *, is_clean: bool) -> float | None:
+def accept_len_of(levels: Sequence[RankLevel], *, is_clean: bool) -> float | None:
     """A of the clean samples, weighted by cycles; else of all, as idle time and prefill do not spoil A."""
     if is_clean and any(len(level.clean) >= _MANY for level in levels):
         from specmon.analysis.longlevel import weighted
@@ -233,13 +234,15 @@ def _prompt_share(levels: Sequence[RankLevel], *, is_clean: bool) -> float | Non
     return 0.0 if generated > 0 else None
 
 
-def _graph(levels: Sequence[RankLevel], *, is_clean: bool) -> str:
+def graph_of(levels: Sequence[RankLevel], *, is_clean: bool) -> str:
+    """Graph state of the clean samples, or of all."""
     if is_clean:
         return graph_word(set().union(*(level.clean.graphs for level in levels)))
     return graph_word({state for level in levels for state in level.graphs})
 
 
-def _numbers(values: Iterable[float]) -> list[float]:
+def numbers_in_order(values: Iterable[float]) -> list[float]:
+    """Those that are no NaN."""
     return sorted(value for value in values if value == value)
 
 

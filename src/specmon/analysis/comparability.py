@@ -10,11 +10,17 @@ from specmon.events import Json
 
 # The names of SGLang and vLLM for the same thing; both servers are of one engine.
 _MODEL = ("model_path", "model")
+_TP, _DP, _PP = (
+    ("tp_size", "tensor_parallel_size"),
+    ("dp_size", "data_parallel_size"),
+    ("pp_size", "pipeline_parallel_size"),
+)
+_SIZES = (_TP, _DP, _PP)
 _FATAL = (
     (_MODEL, "the models"),
-    (("tp_size", "tensor_parallel_size"), "tensor parallelism"),
-    (("dp_size", "data_parallel_size"), "data parallelism"),
-    (("pp_size", "pipeline_parallel_size"), "pipeline parallelism"),
+    (_TP, "tensor parallelism"),
+    (_DP, "data parallelism"),
+    (_PP, "pipeline parallelism"),
     (("quantization",), "the quantisation"),
     (("kv_cache_dtype",), "the KV cache types"),
 )
@@ -27,10 +33,21 @@ _MODES = (
 _CONTEXT_BAND = 2.0
 
 
-def fatal_differences(baseline: Mapping[str, Json], speculative: Mapping[str, Json]) -> tuple[str, ...]:
-    """Why a comparison would mean nothing, from flags that both launch lines name."""
+def fatal_differences(
+    baseline: Mapping[str, Json], speculative: Mapping[str, Json], *, are_whole: bool = False
+) -> tuple[str, ...]:
+    """Why a comparison would mean nothing, from flags that both launch lines name.
+
+    `are_whole`: no part of a launch line is missing, so a size that it does not name is 1 (vLLM lists only arguments
+    that are not the default).
+    """
     found = []
     for names, words in _FATAL:
+        if are_whole and names in _SIZES:
+            sizes = [next((flags[each] for each in names if flags.get(each)), 1) for flags in (baseline, speculative)]
+            if sizes[0] != sizes[1]:
+                found.append(f"{words} differs ({sizes[0]} against {sizes[1]})")
+            continue
         name = next((name for name in names if name in baseline and name in speculative), None)
         if name is None:
             continue

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from specmon.analysis.figures import LevelFigures, RunFigures
 from specmon.analysis.spread import Interval
-from specmon.analysis.student import NORMAL95
-from specmon.analysis.uncertainty import LogError
+from specmon.analysis.student import NORMAL95, student95
+from specmon.analysis.uncertainty import LogError, coefficients_for
 
 SAMPLES_NEEDED = 10  # clean samples a side, below which no verdict is given
 EQUAL_BAND = (0.98, 1.02)
+_MOST_SAMPLES = 10_000_000  # beyond, no log is long enough
 DISAGREEMENT = 0.10  # by which the delivered speed-up may differ before the sentence says so
 
 
@@ -29,12 +30,18 @@ class Comparison:
     accept_len: float | None = None
     break_even_accept_len: float | None = None  # A* = C / S
     headroom: float | None = None  # A / A* - 1
-    decided_by: int | None = None  # clean samples a side that would decide at this spread
+    decided_by: int | None = None  # clean samples a side that would decide at this spread; None: no number would
+    between: float | None = None  # standard deviation of ln(tok/s) between sessions that the interval holds
 
     @property
     def running(self) -> int | None:
-        """B of the compared level."""
+        """B of the compared level, the centre of a band."""
         return self.baseline.running if self.baseline is not None else None
+
+    @property
+    def running_range(self) -> tuple[int, int] | None:
+        """Lowest and highest B of a band."""
+        return self.baseline.running_range if self.baseline is not None else None
 
     @property
     def is_delivery_different(self) -> bool:
@@ -85,9 +92,16 @@ def compare_levels(
     if break_even is not None and baseline.accept_len is not None:
         break_even *= baseline.accept_len  # 1 for a baseline, more when two speculative set-ups are compared
     delivered = _ratio(speculative.delivered_tok_s, baseline.delivered_tok_s)
-    interval = interval_of_ratio(speedup, decode_error_of(speculative), decode_error_of(baseline), between)
+    errors = decode_error_of(speculative), decode_error_of(baseline)
+    interval = interval_of_ratio(speedup, *errors, between)
     accept = speculative.accept_len
-    verdict, decided_by = _verdict(baseline, speculative, speedup, interval)
+    fewest = min(baseline.clean, speculative.clean)
+    verdict = "cannot tell" if interval is None or fewest < SAMPLES_NEEDED else word_of(interval)
+    decided_by = None
+    if fewest < SAMPLES_NEEDED:
+        decided_by = SAMPLES_NEEDED
+    elif verdict == "cannot tell" and speedup is not None and errors[0] is not None and errors[1] is not None:
+        decided_by = _samples_to_decide(speedup, fewest, errors[0].joined(errors[1]), between or 0.0)
     return Comparison(
         verdict=verdict if is_comparable else "not comparable",
         baseline=baseline,
@@ -102,6 +116,7 @@ def compare_levels(
         break_even_accept_len=break_even,
         headroom=accept / break_even - 1 if accept is not None and break_even else None,
         decided_by=decided_by,
+        between=between,
     )
 
 
@@ -133,18 +148,26 @@ def compare_with_number(
     )
 
 
-def _verdict(
-    baseline: LevelFigures, speculative: LevelFigures, speedup: float | None, interval: Interval | None
-) -> tuple[str, int | None]:
-    fewest = min(baseline.clean, speculative.clean)
-    if fewest < SAMPLES_NEEDED or interval is None or speedup is None:
-        return "cannot tell", SAMPLES_NEEDED if fewest < SAMPLES_NEEDED else None
-    word = word_of(interval)
-    if word != "cannot tell":
-        return word, None
-    # An interval shrinks with the root of n.
-    half = math.log(interval[1] / interval[0]) / 2
-    return word, math.ceil(fewest * (half / distance_to_decide(speedup)) ** 2)
+def _samples_to_decide(speedup: float, count: int, error: LogError, between: float) -> int | None:
+    """How many clean samples a side the interval needs at this spread; None when more would not help.
+
+    The noise within the runs shrinks with the root of n and its factor with the freedom that n affords; what sessions
+    differ by stays.
+    """
+    noise = error.standard_error * math.sqrt(count)
+    distance = distance_to_decide(speedup)
+
+    def is_enough(samples: int) -> bool:
+        factor = student95(coefficients_for(samples))
+        return math.hypot(factor * noise / math.sqrt(samples), NORMAL95 * between) < distance
+
+    if not is_enough(_MOST_SAMPLES):
+        return None
+    low, high = count, _MOST_SAMPLES
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if is_enough(middle) else (middle, high)
+    return high
 
 
 def distance_to_decide(speedup: float) -> float:

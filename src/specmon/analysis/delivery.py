@@ -84,21 +84,24 @@ class Delivery:
     @property
     def influences(self) -> Influences | None:
         """What the windows do to ln(tokens / time): a ratio of sums, by the delta method."""
-        return ratio_influences([self])
+        return ratio_influences([(self, 1)])
 
     def blocks(self) -> Sequence[tuple[float, float]]:
         """Tokens and seconds of each block."""
         return list(zip(self._block_tokens, self._block_seconds, strict=True))
 
 
-def ratio_influences(parts: Sequence[Delivery]) -> Influences | None:
-    """Of the windows of several levels, one level after the other, on their common tokens / time."""
-    tokens = math.fsum(part.tokens for part in parts)
-    seconds = math.fsum(part.seconds for part in parts)
+def ratio_influences(parts: Sequence[tuple[Delivery, int]]) -> Influences | None:
+    """Of the windows of several levels, one level after the other, on their common tokens / time.
+
+    The tokens of each level are divided by the number beside it: its running requests, or 1.
+    """
+    tokens = math.fsum(part.tokens / share for part, share in parts)
+    seconds = math.fsum(part.seconds for part, _ in parts)
     if not tokens > 0 or not seconds > 0:
         return None
-    count = sum(part.windows for part in parts)
-    blocks = [count * (t / tokens - s / seconds) for part in parts for t, s in part.blocks()]
+    count = sum(part.windows for part, _ in parts)
+    blocks = [count * (t / share / tokens - s / seconds) for part, share in parts for t, s in part.blocks()]
     return influences_of(blocks, count, most=_COEFFICIENTS)
 
 

@@ -28,7 +28,7 @@ class Throughput:
 class LevelFigures:
     """One number of running requests, all ranks of the server together."""
 
-    running: int  # of one rank
+    running: int  # of one rank; the centre of a band
     samples: int
     clean: int
     counted: int = 0  # samples without those of duplicate ranks
@@ -51,6 +51,7 @@ class LevelFigures:
     outliers: int = 0
     moves: tuple[Move, ...] = ()
     ranks_without_clean: tuple[str, ...] = ()  # "" stands for a rank without a tag
+    running_range: tuple[int, int] | None = None  # a band of levels, whose throughputs are per request
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from specmon.analysis.combine import combine_levels, prefill_share
 from specmon.analysis.derive import sample_of
 from specmon.analysis.figures import LevelFigures, RunFigures
 from specmon.analysis.level import Judgement, RankLevel
+from specmon.analysis.load import Band
 from specmon.analysis.rank import RankStatistics
 from specmon.analysis.rules import EXCLUDING, Cadence, Rule
 from specmon.analysis.sample import Reading, Sample
@@ -274,13 +275,33 @@ class RunStatistics:
             after_prefill=sum(rank.after_prefill for rank in counted),
         )
 
+    def band(self, band: Band) -> LevelFigures:
+        """All levels of a band as one, with figures per request."""
+        from specmon.analysis.band import combine_band  # numpy, for those who need a band
+
+        counted = [self._ranks[tag] for tag in self.counted_ranks]
+        ranks = [
+            [level for running, level in sorted(rank.levels.items()) if max(band.low, 1) <= running <= band.high]
+            for rank in counted
+        ]
+        samples = sum(
+            level.samples
+            for rank in self._ranks.values()
+            for running, level in rank.levels.items()
+            if band.low <= running <= band.high
+        )
+        return self._as_known(combine_band(band, ranks, samples=samples))
+
     def _levels_seen(self) -> list[int]:
         return sorted({running for rank in self._ranks.values() for running in rank.levels if running > 0})
 
     def _level(self, running: int, adding: list[RankStatistics]) -> LevelFigures:
         samples = sum(rank.levels[running].samples for rank in self._ranks.values() if running in rank.levels)
         parts = [(rank.tag, rank.levels.get(running)) for rank in adding]
-        level = combine_levels(running, parts, samples=samples)
+        return self._as_known(combine_levels(running, parts, samples=samples))
+
+    def _as_known(self, level: LevelFigures) -> LevelFigures:
+        """Without what this kind of log cannot tell."""
         if not self._windows_hold_prefill:
             level = replace(level, prefill_share=None)
         return level if self.knows_acceptance else replace(level, accept_len=None)

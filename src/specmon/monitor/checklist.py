@@ -12,7 +12,7 @@ from specmon.analysis.figures import RunFigures
 from specmon.monitor.life import Life
 from specmon.monitor.method import ClientEvidence, Finding, findings_of
 from specmon.monitor.snapshot import CheckPoint, Difference, Trust, TrustView
-from specmon.monitor.verdict import Judged
+from specmon.monitor.verdict import Judged, load_of
 
 _NAMED = 6  # settings or levels that a sentence lists
 _MOST = 0.5  # share of a server's samples from which a level stands for its load
@@ -106,14 +106,16 @@ def _right_level(baseline: Life, speculative: Life, judged: Judged, *, is_level_
     if running is None:
         return CheckPoint("right_level", "unknown", "no level was compared")
     figures = baseline.figures(), speculative.figures()
-    shares = [_share(each, running) for each in figures]
+    span = judged.comparison.running_range or (running, running)
+    shares = [_share(each, span) for each in figures]
     evidence = (
-        f"compared at {running} running, which is {shares[0]:.0%} of the baseline's samples and {shares[1]:.0%} of the "
-        "speculative server's"
+        f"compared at {load_of(judged.comparison)}, which is {shares[0]:.0%} of the baseline's samples "
+        f"and {shares[1]:.0%} of the speculative server's"
     )
     measured = {level.baseline.running: level.speedup for level in judged.levels if level.baseline is not None}
-    others = [_with_speedup(each, speedup) for each, speedup in sorted(measured.items()) if each != running]
-    lonely = sorted({level.running for each in figures for level in each.levels} - measured.keys() - {running})
+    inside = set(range(span[0], span[1] + 1))
+    others = [_with_speedup(each, speedup) for each, speedup in sorted(measured.items()) if each not in inside]
+    lonely = sorted({level.running for each in figures for level in each.levels} - measured.keys() - inside)
     if others:
         evidence += f"; also measured on both: {_listed(others)}"
     if lonely:
@@ -135,7 +137,7 @@ def _listed(words: Sequence[str]) -> str:
     return ", ".join(words[:_NAMED]) + more
 
 
-def _share(figures: RunFigures, running: int) -> float:
-    level = figures.level_at(running)
-    total = sum(each.samples for each in figures.levels)
-    return level.samples / total if level is not None and total else 0.0
+def _share(figures: RunFigures, span: tuple[int, int]) -> float:
+    total = sum(level.samples for level in figures.levels)
+    inside = sum(level.samples for level in figures.levels if span[0] <= level.running <= span[1])
+    return inside / total if total else 0.0

@@ -12,7 +12,7 @@ from specmon.monitor.headline import likely_cause
 from specmon.monitor.notices import NOTICE_KINDS, notices_of
 from specmon.monitor.session import Session
 from specmon.monitor.snapshot import Role, RunState, Trust, TrustView
-from specmon.monitor.verdict import Judged
+from specmon.monitor.verdict import Judged, load_of
 from specmon.references.diff import compare
 
 DEFAULT_WORDS = ("slower", "diverged", "crash")
@@ -117,7 +117,7 @@ class Gate:
         if found.running is None or min(counts) >= self.min_samples:
             return None
         return (
-            f"{counts[0]} and {counts[1]} clean samples (baseline, speculative) at {found.running} running, "
+            f"{counts[0]} and {counts[1]} clean samples (baseline, speculative) at {load_of(found)}, "
             f"--min-samples asks for {self.min_samples}"
         )
 
@@ -142,7 +142,7 @@ class Gate:
         found = judged.comparison
         if found.verdict == "not comparable" or found.delivered_speedup is None:
             return Answer(word, "undecided", judged.sentence)
-        evidence = f"delivers {found.delivered_speedup:.2f}× at {found.running} running, prefill stalls included"
+        evidence = f"delivers {found.delivered_speedup:.2f}× at {load_of(found)}, prefill stalls included"
         interval = found.delivered_ci95
         if interval is not None:
             evidence += f" (95 % {interval[0]:.2f} to {interval[1]:.2f})"

@@ -15,7 +15,7 @@ from specmon.monitor.snapshot import (
     Verdict,
 )
 from specmon.monitor.trust import percent
-from specmon.monitor.verdict import Judged
+from specmon.monitor.verdict import Judged, load_of
 
 _CAUSES_SHOWN = 3
 
@@ -126,7 +126,7 @@ def _verdict(
     sentence = f"{comparison.speedup:.2f}×"
     if comparison.speedup_ci95 is not None:
         low, high = comparison.speedup_ci95
-        sentence += f" (95 % CI {low:.2f} – {high:.2f}) at {comparison.running} running"
+        sentence += f" (95 % CI {low:.2f} – {high:.2f}) at {load_of(judged.comparison)}"
     if judged.comparison.is_delivery_different and comparison.delivered_speedup is not None:
         sentence += f", delivered {comparison.delivered_speedup:.2f}×"
     parts = []

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from specmon.analysis.drafttimes import DraftTimes
-from specmon.analysis.figures import PhaseFigures, RunFigures
+from specmon.analysis.figures import LevelFigures, PhaseFigures, RunFigures
+from specmon.analysis.load import Band
 from specmon.analysis.phasetimes import PhaseSource, PhaseTimes
 from specmon.analysis.run import RunStatistics
 from specmon.analysis.steps import StepTimes
@@ -72,6 +73,7 @@ class Life:
         self._is_followed = False
         self._figures: RunFigures | None = None
         self._figures_key = (-1, -1, -1)
+        self._band: tuple[tuple[int, int, Band], LevelFigures] | None = None  # the band asked for last
 
     # -- what the log says ---------------------------------------------------------------------
 
@@ -316,6 +318,14 @@ class Life:
         self._figures = statistics.figures()
         self._figures_key = key
         return self._figures
+
+    def band(self, band: Band) -> LevelFigures:
+        """The statistics of a band of levels so far."""
+        statistics = self.statistics
+        key = (statistics.samples, statistics.revision, band)
+        if self._band is None or self._band[0] != key:
+            self._band = key, statistics.band(band)
+        return self._band[1]
 
 
 def known(value: float) -> float | None:

@@ -118,7 +118,8 @@ class Pictures:
         session = self._session
         baseline, speculative = session.pair()
         judged = session.judge_pair(is_exact=False)
-        running = judged.comparison.running if judged is not None else session.running
+        asked = session.running if isinstance(session.running, int) else None
+        running = judged.comparison.running if judged is not None else asked
         names = session.names()
         trust = session.trust_view(baseline)
         differences = self._differing(baseline, speculative)
@@ -271,6 +272,7 @@ def comparison_view(judged: Judged) -> ComparisonView:
         verdict=Verdict(found.verdict),
         sentence=judged.sentence,
         running=found.running,
+        running_range=found.running_range,
         speedup=found.speedup,
         speedup_ci95=found.ci95,
         delivered_speedup=found.delivered_speedup,

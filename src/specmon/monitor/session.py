@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from specmon.analysis.load import Band
 from specmon.formats.reader import LogReader
 from specmon.monitor.inlet import Inlet
 from specmon.monitor.loglines import LogBuffer
@@ -39,7 +40,7 @@ class Session:
         self,
         *,
         reference: Reference | None = None,
-        running: int | None = None,
+        running: int | Band | None = None,
         title: str = "specmon",
         mode: str = "live",
         reader: Callable[[], LogReader] = LogReader,
@@ -47,7 +48,7 @@ class Session:
         is_watched: bool = True,
     ) -> None:
         self.reference = reference
-        self.running = running  # the level that the user asks for
+        self.running = running  # the level or band that the user asks for
         self.title = title
         self.mode = mode
         self.run = run  # the life of each server that figures are asked of; None: the newest

@@ -245,7 +245,8 @@ class ComparisonView:
 
     verdict: Verdict
     sentence: str
-    running: int | None = None
+    running: int | None = None  # the centre of a band
+    running_range: tuple[int, int] | None = None  # of a band
     speedup: float | None = None
     speedup_ci95: tuple[float, float] | None = None
     delivered_speedup: float | None = None

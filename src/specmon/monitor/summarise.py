@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import BinaryIO
 
+from specmon.analysis.load import Band
 from specmon.errors import UnreadableInput
 from specmon.monitor.session import Session
 from specmon.monitor.snapshot import Role
@@ -29,7 +30,7 @@ class Input:
 
 
 def summarise(
-    inputs: Iterable[Input], *, reference: Reference | None = None, running: int | None = None, now: float = 0.0
+    inputs: Iterable[Input], *, reference: Reference | None = None, running: int | Band | None = None, now: float = 0.0
 ) -> Session:
     """Feed each input to its end, one after another, and finish the session."""
     session = Session(reference=reference, running=running, mode="replay")

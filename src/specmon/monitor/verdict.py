@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from specmon.analysis.attribution import Attribution, standing_of, words_of_change, words_of_speedup
 from specmon.analysis.comparability import fatal_differences, graph_mismatch, is_same_load, qualifications
 from specmon.analysis.comparison import (
     EQUAL_BAND,
@@ -16,6 +17,7 @@ from specmon.analysis.comparison import (
     compare_with_number,
 )
 from specmon.analysis.figures import LevelFigures, RunFigures
+from specmon.analysis.load import Band, common_band
 from specmon.monitor.life import Life
 
 if TYPE_CHECKING:
@@ -42,20 +44,23 @@ def judge(
     *,
     engines: tuple[str | None, str | None] = (None, None),
     reference: Reference | None = None,
-    running: int | None = None,
+    running: int | Band | None = None,
     is_exact: bool = True,
 ) -> Judged:
-    """Compare the current lives of two servers at their common level."""
+    """Compare the current lives of two servers at their common level, or in the band that is asked for or needed."""
     figures = baseline.figures(is_exact=is_exact), speculative.figures(is_exact=is_exact)
-    flags = tuple(life.launch.flags if life.launch is not None else {} for life in (baseline, speculative))
-    fatal = (*_other_engine(engines), *fatal_differences(flags[0], flags[1]))
-    pair = common_level(*figures, running)
+    launches = [life.launch for life in (baseline, speculative)]
+    flags = tuple(launch.flags if launch is not None else {} for launch in launches)
+    are_whole = all(launch is not None and launch.is_complete for launch in launches)
+    fatal = (*_other_engine(engines), *fatal_differences(flags[0], flags[1], are_whole=are_whole))
+    pair = _pair(baseline, speculative, figures, running)
     if pair is None:
         comparison = Comparison("not comparable" if fatal else "cannot tell")
         reasons = fatal or (_why_no_level(*figures, running),)
         return Judged(comparison, f"{comparison.verdict}: {'; '.join(reasons)}", reasons)
     fatal = (*fatal, *graph_mismatch(*pair))
-    comparison = compare_levels(*pair, is_comparable=not fatal)
+    spread = reference.spread_at(pair[0].running) if reference is not None else None
+    comparison = compare_levels(*pair, is_comparable=not fatal, between=spread)
     levels = tuple(
         compare_levels(level, other, is_comparable=not fatal)
         for level in figures[0].levels
@@ -67,25 +72,81 @@ def judge(
         *((elsewhere,) if elsewhere else ()),
         *qualifications(flags[0], flags[1], *pair),
         *_beside(baseline, speculative),
+        *(
+            (f"sessions of reference {reference.name} differ by {spread:.1%}; the interval holds that",)
+            if reference is not None and spread
+            else ()
+        ),
     )
-    against = sentence = None
-    if reference is not None and (recorded := reference.level_at(pair[0].running)) is not None:
-        against = compare_with_number(pair[1], recorded.tok_s, recorded.step_ms, recorded.tok_s_ci95)
-        if against is not None:
-            sentence = (
-                f"{against.speedup:.2f}× against reference {reference.name} ({recorded.tok_s:.1f} tok/s), "
-                f"break-even {against.break_even_accept_len:.2f}"
-            )
+    against = _against(pair[1], reference) if reference is not None else None
+    sentence = ""
+    if against is not None and reference is not None and (recorded := reference.level_at(pair[1].running)) is not None:
+        sentence = (
+            f"{against.speedup:.2f}× against reference {reference.name} ({recorded.tok_s:.1f} tok/s), "
+            f"break-even {against.break_even_accept_len:.2f}"
+        )
     return Judged(
         comparison,
         sentence_of(comparison, fatal) + (f"; {elsewhere}" if elsewhere and not fatal else ""),
         reasons,
         is_same_load(*pair),
         against,
-        sentence or "",
+        sentence,
         elsewhere,
         levels,
     )
+
+
+def _pair(
+    baseline: Life, speculative: Life, figures: tuple[RunFigures, RunFigures], asked: int | Band | None
+) -> tuple[LevelFigures, LevelFigures] | None:
+    """The two levels to compare. Where no exact one has samples enough for a verdict, a band may have."""
+    band = asked if isinstance(asked, Band) else None
+    exact = None
+    if band is None:
+        exact = common_level(figures[0], figures[1], asked if isinstance(asked, int) else None)
+        if asked is not None or (exact is not None and min(level.clean for level in exact) >= SAMPLES_NEEDED):
+            return exact
+        band = common_band(*figures)
+    if band is None:
+        return exact
+    wide = baseline.band(band), speculative.band(band)
+    if asked is None and exact is not None and min(level.clean for level in wide) < SAMPLES_NEEDED:
+        return exact
+    return wide if all(level.samples for level in wide) else None
+
+
+def _against(level: LevelFigures, reference: Reference) -> AgainstLevel | None:
+    recorded = reference.level_at(level.running)
+    if recorded is None:
+        return None
+    # The throughputs of a band are those of one request.
+    share = 1 if level.running_range is None else recorded.running
+    interval = recorded.tok_s_ci95
+    return compare_with_number(
+        level,
+        recorded.tok_s / share,
+        recorded.step_ms,
+        None if interval is None else (interval[0] / share, interval[1] / share),
+        reference.spread_at(level.running),
+    )
+
+
+def attribution_of(comparison: Comparison, baseline: Life, speculative: Life, before: Life | None = None) -> str | None:
+    """Why the speed-up is what it is, and what moved since the speculative server's life `before` this one."""
+    if comparison.baseline is None or comparison.speculative is None:
+        return None
+    step = standing_of(comparison.baseline, baseline.phases)
+    cycle = standing_of(comparison.speculative, speculative.phases)
+    if step is None or cycle is None:
+        return None
+    told = [words_of_speedup(Attribution(step, cycle))]
+    if before is not None and comparison.speculative.running_range is None:
+        level = before.figures().level_at(comparison.speculative.running)
+        was = standing_of(level, before.phases) if level is not None and level.clean >= SAMPLES_NEEDED else None
+        if was is not None and comparison.speculative.clean >= SAMPLES_NEEDED:
+            told.append(f"since its run before: {words_of_change(Attribution(was, cycle))}")
+    return ". ".join(told)
 
 
 def _elsewhere(here: Comparison, levels: tuple[Comparison, ...]) -> str:
@@ -139,7 +200,7 @@ def sentence_of(comparison: Comparison, fatal: tuple[str, ...] = ()) -> str:
         return f"not comparable: {'; '.join(fatal)}"
     if baseline is None or speculative is None:
         return "cannot tell: no common level"
-    at = f"at {baseline.running} running"
+    at = f"at {load_of(comparison)}"
     if min(baseline.clean, speculative.clean) < SAMPLES_NEEDED:
         return (
             f"cannot tell {at}: {baseline.clean} and {speculative.clean} clean samples (baseline, speculative), "
@@ -150,6 +211,8 @@ def sentence_of(comparison: Comparison, fatal: tuple[str, ...] = ()) -> str:
     low, high = comparison.ci95
     figure = f"{comparison.speedup:.2f}× (95 % {low:.2f} to {high:.2f}) {at}"
     speeds = f"{speculative.decode_tok_s:.1f} against {baseline.decode_tok_s:.1f} tok/s"
+    if comparison.running_range is not None:
+        speeds += " a request"
     if comparison.verdict == "faster":
         text = f"speculation decodes faster: {figure}, {speeds}"
     elif comparison.verdict == "slower":
@@ -157,8 +220,22 @@ def sentence_of(comparison: Comparison, fatal: tuple[str, ...] = ()) -> str:
     elif comparison.verdict == "equal":
         text = f"equal within 2 %: {figure}, {speeds}"
     else:
-        text = f"cannot tell: {figure} holds 1; about {comparison.decided_by:,} clean samples a side would decide"
+        text = f"cannot tell: {figure} holds 1; {_what_would_decide(comparison)}"
     return text + _delivery(comparison)
+
+
+def load_of(comparison: Comparison) -> str:
+    """ "8 running", or "29 to 35 running" for a band."""
+    if comparison.running_range is None:
+        return f"{comparison.running} running"
+    low, high = comparison.running_range
+    return f"{low} to {high} running" if low < high else f"{low} running"
+
+
+def _what_would_decide(comparison: Comparison) -> str:
+    if comparison.decided_by is not None:
+        return f"about {comparison.decided_by:,} clean samples a side would decide"
+    return "sessions of the reference differ too much for any number of samples to decide"
 
 
 def _apparent(comparison: Comparison) -> str:
@@ -182,11 +259,15 @@ def _delivery(comparison: Comparison) -> str:
     return text
 
 
-def _why_no_level(baseline: RunFigures, speculative: RunFigures, running: int | None) -> str:
+def _why_no_level(baseline: RunFigures, speculative: RunFigures, running: int | Band | None) -> str:
     for name, figures in (("baseline", baseline), ("speculative", speculative)):
         if not figures.levels:
             return f"the {name} server has no decode sample yet"
     seen = [", ".join(str(level.running) for level in figures.levels) for figures in (baseline, speculative)]
+    if isinstance(running, Band):
+        return (
+            f"not both servers ran {running.low} to {running.high} requests (baseline {seen[0]}; speculative {seen[1]})"
+        )
     if running is not None:
         return f"not both servers ran {running} requests (baseline {seen[0]}; speculative {seen[1]})"
     return f"no common number of running requests (baseline {seen[0]}; speculative {seen[1]})"

@@ -16,6 +16,7 @@ from specmon.analysis.sweep import Prediction
 from specmon.monitor.checklist import checklist_of
 from specmon.monitor.ranking import Ranking, Row, settings_of
 from specmon.monitor.session import Session
+from specmon.monitor.verdict import attribution_of
 from specmon.references.diff import compare
 from specmon.reports.comparison import comparison_model
 from specmon.reports.contract import SCHEMA_VERSION, ComparisonModel, Part
@@ -138,7 +139,8 @@ def _row(session: Session, ranking: Ranking, row: Row) -> SweepRow:
         ),
         is_level_asked=session.running is not None,
     )
-    found = dict(comparison_model(row.judged, (base.name, run.name), differences, checklist))
+    why = attribution_of(row.judged.comparison, base.life, run.life)
+    found = dict(comparison_model(row.judged, (base.name, run.name), differences, checklist, why))
     if row.sides is not None:
         found |= {
             "speedup": row.sides.speedup,

@@ -1,0 +1,105 @@
+"""A band of levels as one: under load B wanders, and no single level may ever fill.
+
+All clean samples of the band are put in time order. Figures are per request, 1000 * A / C, since the sum over the
+batch is another one at each B.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from specmon.analysis.combine import accept_len_of, error_of, graph_of, numbers_in_order, prefill_share
+from specmon.analysis.delivery import ratio_influences
+from specmon.analysis.estimate import BlockSums, Estimate, estimate_of_blocks
+from specmon.analysis.figures import LevelFigures
+from specmon.analysis.level import RankLevel
+from specmon.analysis.load import Band
+from specmon.analysis.spread import median_of
+from specmon.analysis.uncertainty import block_length
+
+Floats = npt.NDArray[np.float64]
+
+
+def combine_band(band: Band, ranks: Sequence[Sequence[RankLevel]], *, samples: int) -> LevelFigures:
+    """The figures of a band from the levels that each rank has in it; a rank without any makes them unknown."""
+    levels = [level for rank in ranks for level in rank]
+    estimates = [_estimate_of(rank) for rank in ranks]
+    known = [estimate for estimate in estimates if estimate is not None]
+    is_whole = bool(known) and len(known) == len(ranks)
+    decode = math.fsum(estimate.value for estimate in known) / len(known) if is_whole else None
+    decode_error = None
+    if decode:
+        decode_error = error_of(
+            [(estimate.value / (decode * len(known)), estimate.influences) for estimate in known],
+        )
+    delivered = [_delivered(rank) for rank in ranks]
+    speeds = [tok_s for tok_s in delivered if tok_s is not None]
+    delivered_tok_s = math.fsum(speeds) / len(speeds) if speeds and len(speeds) == len(ranks) else None
+    delivered_error = None
+    if delivered_tok_s:
+        shares = [tok_s / (delivered_tok_s * len(speeds)) for tok_s in speeds]
+        parts = [ratio_influences([(level.delivery, level.running) for level in rank]) for rank in ranks]
+        delivered_error = error_of(list(zip(shares, parts, strict=True)))
+    clean = sum(len(level.clean) for level in levels)
+    return LevelFigures(
+        running=band.centre,
+        running_range=(band.low, band.high),
+        samples=samples,
+        clean=clean,
+        counted=sum(level.samples for level in levels),
+        decode_tok_s=decode,
+        decode_tok_s_ci95=None if decode is None or decode_error is None else decode_error.around(decode),
+        decode_error=decode_error,
+        delivered_tok_s=delivered_tok_s,
+        delivered_tok_s_ci95=None
+        if delivered_tok_s is None or delivered_error is None
+        else delivered_error.around(delivered_tok_s),
+        delivered_error=delivered_error,
+        prefill_share=prefill_share(levels),
+        accept_len=accept_len_of(levels, is_clean=clean > 0),
+        cycle_ms=median_of(numbers_in_order(value for level in levels for value in level.clean.every_cycle_ms()))
+        if is_whole
+        else None,
+        context_tokens=median_of(numbers_in_order(value for level in levels for value in level.clean.context_tokens)),
+        queue=median_of(numbers_in_order(value for level in levels for value in level.clean.queue)),
+        cuda_graph=graph_of(levels, is_clean=clean > 0),
+        outliers=sum(level.outliers for level in levels),
+        moves=tuple(move for level in levels for move in level.moves),
+    )
+
+
+def _estimate_of(levels: Sequence[RankLevel]) -> Estimate | None:
+    """Tokens per second and request of one rank."""
+    everything = slice(None)
+    filled = [level for level in levels if len(level.clean)]
+    if not filled:
+        return None
+    index = np.concatenate([np.frombuffer(level.clean.index, np.uint32) for level in filled])
+    cycle_ms = np.concatenate([level.clean.cycles_ms(everything) for level in filled])
+    accept = np.concatenate([level.clean.accept_len.numbers() for level in filled])
+    # Draft rounds: each request of the batch has one a cycle.
+    rounds = np.concatenate([level.clean.cycles.numbers() * level.running for level in filled])
+    told = (accept == accept) & (cycle_ms == cycle_ms) & (rounds > 0)
+    order = np.argsort(index[told], kind="stable")
+    accept, cycle_ms, rounds = accept[told][order], cycle_ms[told][order], rounds[told][order]
+    ordered = np.sort(cycle_ms).tolist()
+    if not (middle := median_of(ordered)):
+        return None
+    starts = np.arange(0, len(ordered), block_length(len(ordered)))
+    sums = BlockSums(
+        np.add.reduceat(accept * rounds, starts).tolist(),
+        np.add.reduceat(rounds, starts).tolist(),
+        np.add.reduceat(np.sign(cycle_ms - middle), starts).tolist(),
+    )
+    return estimate_of_blocks(1, sums, ordered, middle)
+
+
+def _delivered(levels: Sequence[RankLevel]) -> float | None:
+    """Delivered tokens per second and request of one rank."""
+    seconds = math.fsum(level.delivery.seconds for level in levels)
+    tokens = math.fsum(level.delivery.tokens / level.running for level in levels)
+    return tokens / seconds if seconds > 0 else None

@@ -1,0 +1,54 @@
+"""At which load two servers are compared: one number of running requests, or a band of them."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
+from itertools import accumulate
+
+from specmon.analysis.figures import RunFigures
+
+SMALLEST_BAND = 8  # below, a tenth of B is no whole request
+BAND_SHARE = 0.10  # how far from the common centre B may lie
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """All B from `low` to `high`, both included."""
+
+    low: int
+    high: int
+
+    @property
+    def centre(self) -> int:
+        """The B that stands for them."""
+        return (self.low + self.high + 1) // 2
+
+    @staticmethod
+    def around(centre: int) -> Band:
+        """The whole numbers within a tenth of `centre`, which lie evenly on both sides of it."""
+        reach = int(BAND_SHARE * centre + 1e-9)
+        return Band(centre - reach, centre + reach)
+
+
+def common_band(baseline: RunFigures, speculative: RunFigures) -> Band | None:
+    """The band whose poorer side has the most clean samples; None when no band has one on both sides."""
+    sides = [_Counts(figures) for figures in (baseline, speculative)]
+    highest = max((level.running for figures in (baseline, speculative) for level in figures.levels), default=0)
+    bands = [Band.around(centre) for centre in range(SMALLEST_BAND, highest + 1)]
+    counted = [(min(side.within(band) for side in sides), band) for band in bands]
+    fullest = max(counted, key=lambda pair: (pair[0], -pair[1].centre), default=(0, Band(0, 0)))
+    return fullest[1] if fullest[0] else None
+
+
+class _Counts:
+    """Clean samples by B, so that those of a range are quickly told."""
+
+    def __init__(self, figures: RunFigures) -> None:
+        levels = sorted(figures.levels, key=lambda level: level.running)
+        self._running = [level.running for level in levels]
+        self._clean = [0, *accumulate(level.clean for level in levels)]
+
+    def within(self, band: Band) -> int:
+        first, end = bisect_left(self._running, band.low), bisect_right(self._running, band.high)
+        return self._clean[end] - self._clean[first]
