@@ -294,7 +294,7 @@ def demo(**options: Any) -> int:
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["text", "json"]),
+    type=click.Choice(["text", "json", "markdown", "csv", "html"]),
     default="text",
     show_default=True,
     help="How to print the result.",

@@ -32,7 +32,7 @@ def summary(
     run: int | None,
     format_files: Sequence[Path],
     clients: Sequence[str],
-    form: Literal["text", "json"],
+    form: Literal["text", "json", "markdown", "csv", "html"],
 ) -> int:
     """Print what the logs come to; 0, or 2 when one of them could not be read."""
     given = parse_sides(sources, baseline, speculative)
@@ -52,15 +52,31 @@ def summary(
     attach_clients(session, results, format_files=format_files, window=window)
     for reason in unread:
         click.echo(f"specmon: {visible(reason)}", err=True)
-    if form == "json":
-        from specmon.reports.document import to_json
-
-        click.echo(to_json(session))
-    else:
-        from rich.console import Console
-
-        from specmon.reports.text import to_text
-
-        console = Console(highlight=False)
-        to_text(session, console)
+    _print(session, form)
     return 2 if unread else 0
+
+
+def _print(session: Session, form: Literal["text", "json", "markdown", "csv", "html"]) -> None:
+    match form:  # each form is imported when it is asked for
+        case "json":
+            from specmon.reports.document import to_json
+
+            click.echo(to_json(session))
+        case "csv":
+            from specmon.reports.levels import to_csv
+
+            click.echo(to_csv(session))
+        case "markdown":
+            from specmon.reports.pages import to_markdown
+
+            click.echo(to_markdown(session))
+        case "html":
+            from specmon.reports.pages import to_html
+
+            click.echo(to_html(session))
+        case _:
+            from rich.console import Console
+
+            from specmon.reports.text import to_text
+
+            to_text(session, Console(highlight=False))
