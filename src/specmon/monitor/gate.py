@@ -183,7 +183,8 @@ class Gate:
         if (misfit := session.reference_misfit(baseline)) is not None:
             return Answer(word, "undecided", misfit, baseline.source)
         view = session.trust_view(baseline, is_exact=True)
-        evidence = _trust_evidence(view)
+        younger = [notice.text for notice in session.notices() if notice.kind == "reference_younger"]
+        evidence = ". ".join([_trust_evidence(view), *younger])
         if view.state in (Trust.WAITING, Trust.NO_REFERENCE):
             return Answer(word, "undecided", evidence, baseline.source)
         if view.state in failing:

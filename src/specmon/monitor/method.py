@@ -102,8 +102,8 @@ def _stamps(life: Life) -> Finding | None:
     """Tokens by the count of lines, over the time between their stamps; idle windows are left out."""
     statistics = life.statistics
     cadence = statistics.cadence
-    if cadence.covers is not Covers.WINDOW or life.habits.cycles_per_sample is not None:
-        return None  # only where a line stands for a fixed count of cycles
+    if cadence.covers is not Covers.WINDOW:
+        return None  # only where a line stands for a known count of cycles
     running = [level.running for level in life.figures().levels]
     found = [statistics.level_of(tag, each) for tag in statistics.counted_ranks for each in running]
     levels = [level for level in found if level is not None]
@@ -130,8 +130,8 @@ def _stamps(life: Life) -> Finding | None:
         return Finding("unknown", f"{text}: {away:.0%} apart, as when requests come and go within a line's window")
     return Finding(
         "failed",
-        f"{text}: the lines stand for another number of cycles than {cadence.cycles_per_sample}, or lines are missing. "
-        "Give the log with its launch line, which names decode_log_interval",
+        f"{text}: a line stands for another number of cycles than is assumed, or lines are missing. "
+        "Give the whole log; its launch line tells decode_log_interval",
     )
 
 

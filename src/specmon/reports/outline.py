@@ -165,6 +165,7 @@ def _about_all(session: Session, judged: Judged | None) -> list[str]:
             lines.append(judged.against_sentence)
         lines += [f"note: {reason}" for reason in judged.reasons]
         lines += _assumptions(session, judged)
+    lines += [f"! {notice.text}" for notice in session.notices() if notice.kind == "reference_younger"]
     for cause in trust.causes[:8]:
         lines.append(
             f"differs from the reference: {cause.name} was {cause.before or 'unset'}, is {cause.now or 'unset'}"

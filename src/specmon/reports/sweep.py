@@ -315,7 +315,8 @@ def _opening(ranking: Ranking) -> str:
     at = f"at {ranking.running} running" if ranking.running is not None else "without a common level"
     levels = [run.life.figures().level_at(ranking.running or 0) for run in ranking.baselines]
     speeds = ", ".join(f"{level.decode_tok_s:.1f}" for level in levels if level is not None and level.decode_tok_s)
-    return f"{count} {'setting' if count == 1 else 'settings'} against {names} ({speeds or 'no speed'} tok/s) {at}"
+    known = f"{speeds} tok/s" if speeds else "no speed"
+    return f"{count} {'setting' if count == 1 else 'settings'} against {names} ({known}) {at}"
 
 
 def _closing(ranking: Ranking) -> Sequence[str]:
