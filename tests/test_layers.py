@@ -45,6 +45,7 @@ ALLOWED: dict[str, set[str]] = {
     "demo": {"captures", "errors", "feeds", "references", "resources", "sources"},
     "cli": {"", "commands", "errors", "visible"},
     "commands": {
+        "analysis",
         "captures",
         "clients",
         "demo",

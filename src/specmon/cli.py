@@ -104,6 +104,14 @@ def _reference(function: _Function) -> _Function:
     return function
 
 
+def _running(function: _Function) -> _Function:
+    return click.option(
+        "--running",
+        metavar="N|LO-HI",
+        help="Compare at N running requests, or over all numbers from LO to HI; else where both have most samples.",
+    )(function)
+
+
 def _formats(function: _Function) -> _Function:
     return click.option(
         "--format-file",
@@ -122,14 +130,6 @@ def _client(function: _Function) -> _Function:
         metavar="[SERVER=]FILE",
         multiple=True,
         help="What a load generator measured (sglang.bench_serving, vllm bench serve, aiperf), to check the log by.",
-    )(function)
-
-
-def _running(function: _Function) -> _Function:
-    return click.option(
-        "--running",
-        metavar="N",
-        help="Compare at this number of running requests; else where both servers have most clean samples.",
     )(function)
 
 
@@ -240,6 +240,7 @@ def cli() -> None:
 @click.argument("hosts", nargs=-1, required=True, metavar="HOST...")
 @_sides
 @_reference
+@_running
 @click.option("--from-start", is_flag=True, help="Read each log from its beginning, not only its last megabytes.")
 @_formats
 @_ssh
@@ -259,6 +260,7 @@ def connect(**options: Any) -> int:
 @click.argument("sources", nargs=-1, metavar="[SOURCE]...")
 @_sides
 @_reference
+@_running
 @_speed("1")
 @_span
 @_formats
@@ -291,6 +293,7 @@ def demo(**options: Any) -> int:
 @click.argument("sources", nargs=-1, metavar="[SOURCE]...")
 @_sides
 @_reference
+@_running
 @click.option(
     "--format",
     "form",

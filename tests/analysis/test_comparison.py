@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import pytest
 
 from specmon.analysis.comparability import fatal_differences, graph_mismatch, is_same_load, qualifications
 from specmon.analysis.comparison import common_level, compare_levels, compare_with_number
 from specmon.analysis.figures import LevelFigures, RunFigures
+from specmon.analysis.student import student95
+from specmon.analysis.uncertainty import LogError
 
 
 def _level(
@@ -61,10 +66,28 @@ def test_verdict(speculative: float | None, spread: float, clean: int, verdict: 
     assert found.verdict == verdict
 
 
+def test_delivered_speedup_has_an_interval() -> None:
+    error = LogError(0.02, 10)
+    base = replace(_level(100.0, delivered=95.0), delivered_error=error)
+    found = compare_levels(base, replace(_level(150.0, delivered=140.0), delivered_error=error))
+    assert found.delivered_ci95 is not None
+    half = student95(20) * 0.02 * math.sqrt(2)
+    assert found.delivered_ci95[1] == pytest.approx(140 / 95 * math.exp(half))
+
+
+def test_spread_between_sessions_widens_and_no_number_of_samples_removes_it() -> None:
+    alone = compare_levels(_level(100.0, 0.002), _level(103.0, 0.002))
+    assert alone.verdict == "faster"
+    wide = compare_levels(_level(100.0, 0.002), _level(103.0, 0.002), between=0.05)
+    assert (wide.verdict, wide.decided_by, wide.between) == ("cannot tell", None, 0.05)
+    assert wide.ci95 is not None
+    assert math.log(wide.ci95[1] / 1.03) == pytest.approx(1.96 * 0.05, rel=0.01)
+
+
 def test_undecided_says_how_many_samples_would_decide() -> None:
     found = compare_levels(_level(100.0, 0.03), _level(102.0, 0.03, accept=2.0))
     assert found.decided_by is not None
-    assert 150 < found.decided_by < 300  # half width 4.2 %, distance 2 %: (4.2 / 2)² times 50
+    assert 150 < found.decided_by < 300  # half width 4.2 %, distance 2 %: about (4.2 / 2)² times 50
 
 
 def test_fatal_difference_comes_before_speed() -> None:
@@ -76,6 +99,8 @@ def test_delivery_that_disagrees_is_noticed() -> None:
     assert found.delivered_speedup == pytest.approx(0.968, rel=1e-3)
     assert found.is_delivery_different
     assert not compare_levels(_level(100.0, delivered=95.0), _level(150.0, delivered=140.0)).is_delivery_different
+    # On two sides of 1, but by nothing.
+    assert not compare_levels(_level(100.0, delivered=95.0), _level(100.1, delivered=94.9)).is_delivery_different
 
 
 def test_common_level_has_most_clean_samples_on_its_weaker_side() -> None:

@@ -129,6 +129,20 @@ def test_level_is_one_for_all_rows(at_once: Specmon, write: Callable[..., None])
     assert at8["rows"][1]["verdict"] == "cannot tell"
 
 
+def test_band_is_compared_by_the_request(at_once: Specmon, write: Callable[..., None]) -> None:
+    """Under load the number of requests wanders: no single level fills, a band does."""
+    base = launch(0) + "".join(decodes(1 + 40 * each, 20, 80.0 * each, running=each) for each in (29, 30, 31))
+    spec = run(2, 100.0) + "".join(
+        decodes(300 + 40 * each, 20, 100.0 * each, running=each, accept=2.0) for each in (29, 30, 31)
+    )
+    write(base=base, spec=spec)
+    document = ranking(at_once, "spec.log", "--baseline", "base.log", "--running", "28-32")
+    (row,) = document["rows"]
+    assert (document["running_range"], row["running_range"]) == ([28, 32], [28, 32])
+    assert row["speedup"] == pytest.approx(1.25, rel=0.01)
+    assert row["decode_tok_s"] == pytest.approx(100.0, rel=0.01)
+
+
 def test_best_number_of_steps_is_predicted(at_once: Specmon, write: Callable[..., None]) -> None:
     logs = {}
     for steps in (1, 3, 6):

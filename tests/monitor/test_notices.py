@@ -64,7 +64,7 @@ def test_moved_level_tells_what_it_was() -> None:
         for notice in notices_of(server_of(decodes(0, 11) + decodes(5, 8, 50.0)), is_finished=True)
         if notice.kind == "outliers"
     ]
-    assert "10 clean samples before had 10.00 ms" in text
+    assert "after 10 clean samples: cycle 10.0 → 20.0 ms (+100.0 %)" in text
 
 
 def test_answers_without_any_statistics_are_told_at_the_end() -> None:

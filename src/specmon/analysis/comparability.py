@@ -17,12 +17,12 @@ _TP, _DP, _PP = (
 )
 _SIZES = (_TP, _DP, _PP)
 _FATAL = (
-    (_MODEL, "the models"),
-    (_TP, "tensor parallelism"),
-    (_DP, "data parallelism"),
-    (_PP, "pipeline parallelism"),
-    (("quantization",), "the quantisation"),
-    (("kv_cache_dtype",), "the KV cache types"),
+    (_MODEL, "the models differ"),
+    (_TP, "tensor parallelism differs"),
+    (_DP, "data parallelism differs"),
+    (_PP, "pipeline parallelism differs"),
+    (("quantization",), "the quantisation differs"),
+    (("kv_cache_dtype",), "the KV cache types differ"),
 )
 # A graph or overlapped scheduling that only one of them has, where the lines do not tell.
 _MODES = (
@@ -46,14 +46,14 @@ def fatal_differences(
         if are_whole and names in _SIZES:
             sizes = [next((flags[each] for each in names if flags.get(each)), 1) for flags in (baseline, speculative)]
             if sizes[0] != sizes[1]:
-                found.append(f"{words} differs ({sizes[0]} against {sizes[1]})")
+                found.append(f"{words} ({sizes[0]} against {sizes[1]})")
             continue
         name = next((name for name in names if name in baseline and name in speculative), None)
         if name is None:
             continue
         left, right = baseline[name], speculative[name]
         if left != right and not (names is _MODEL and _same_tail(left, right)):
-            found.append(f"{words} differ ({left} against {right})")
+            found.append(f"{words} ({left} against {right})")
     return tuple(found)
 
 

@@ -45,11 +45,13 @@ class Comparison:
 
     @property
     def is_delivery_different(self) -> bool:
-        """Delivery lies on the other side of 1, or differs by more than a tenth."""
+        """Delivery lies on the other side of 1, by more than what counts as equal, or differs by more than a tenth."""
         if self.speedup is None or self.delivered_speedup is None:
             return False
+        apart = self.delivered_speedup / self.speedup
         on_other_side = (self.speedup - 1) * (self.delivered_speedup - 1) < 0
-        return on_other_side or abs(self.delivered_speedup / self.speedup - 1) > DISAGREEMENT
+        is_beyond_noise = not EQUAL_BAND[0] <= apart <= EQUAL_BAND[1]
+        return (on_other_side and is_beyond_noise) or abs(apart - 1) > DISAGREEMENT
 
 
 @dataclass(frozen=True, slots=True)

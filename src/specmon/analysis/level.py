@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -35,6 +36,7 @@ class Move:
     running: int
     clean: int
     cycle_ms: float | None
+    accept_len: float | None = None
 
 
 class RankLevel:
@@ -147,6 +149,14 @@ class RankLevel:
         known: npt.NDArray[np.float64] = cycles[cycles == cycles]
         return known
 
+    def _clean_accept_len(self) -> float | None:
+        """A of the samples that count, weighted by cycles."""
+        if (only := self.clean.accept_len.only) is not None:
+            return only if only == only and len(self.clean) else None
+        told = [(a, n) for a, n in zip(self.clean.accept_len, self.clean.cycles, strict=True) if a == a and n > 0]
+        cycles = math.fsum(n for _, n in told)
+        return math.fsum(a * n for a, n in told) / cycles if cycles > 0 else None
+
     def _set_aside(self, sample: Sample, changed: list[Judgement]) -> Rule:
         """Note an outlier; the last of five in a row moves the level."""
         self.streak.append(sample)
@@ -183,7 +193,7 @@ class RankLevel:
         """Five outliers in a row are a new level of speed: only what comes from there on counts."""
         if not self._can_move:
             return self._join(newest, changed)
-        self.moves.append(Move(self.running, len(self.clean), self.median.value))
+        self.moves.append(Move(self.running, len(self.clean), self.median.value, self._clean_accept_len()))
         changed.extend(Judgement(index, Rule.SUPERSEDED) for index in self.clean.index)
         streak, self.streak = self.streak, []
         self.clean = CleanColumns(self.running)

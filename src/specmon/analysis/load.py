@@ -32,13 +32,20 @@ class Band:
 
 
 def common_band(baseline: RunFigures, speculative: RunFigures) -> Band | None:
-    """The band whose poorer side has the most clean samples; None when no band has one on both sides."""
+    """The band whose poorer side has the most clean samples; None when no band has one on both sides.
+
+    Of several such bands the one with the most samples altogether, then the one that both sides lie in the middle of.
+    """
     sides = [_Counts(figures) for figures in (baseline, speculative)]
     highest = max((level.running for figures in (baseline, speculative) for level in figures.levels), default=0)
     bands = [Band.around(centre) for centre in range(SMALLEST_BAND, highest + 1)]
-    counted = [(min(side.within(band) for side in sides), band) for band in bands]
-    fullest = max(counted, key=lambda pair: (pair[0], -pair[1].centre), default=(0, Band(0, 0)))
-    return fullest[1] if fullest[0] else None
+
+    def worth(band: Band) -> tuple[int, int, float]:
+        counts = [side.within(band) for side in sides]
+        return min(counts), sum(counts), -sum(abs(side.mean_within(band) - band.centre) for side in sides)
+
+    best = max(bands, key=worth, default=None)
+    return best if best is not None and worth(best)[0] else None
 
 
 class _Counts:
@@ -48,7 +55,17 @@ class _Counts:
         levels = sorted(figures.levels, key=lambda level: level.running)
         self._running = [level.running for level in levels]
         self._clean = [0, *accumulate(level.clean for level in levels)]
+        self._sums = [0, *accumulate(level.clean * level.running for level in levels)]
 
     def within(self, band: Band) -> int:
-        first, end = bisect_left(self._running, band.low), bisect_right(self._running, band.high)
+        """Clean samples of the band."""
+        first, end = self._places(band)
         return self._clean[end] - self._clean[first]
+
+    def mean_within(self, band: Band) -> float:
+        """Their mean B."""
+        first, end = self._places(band)
+        return (self._sums[end] - self._sums[first]) / max(self._clean[end] - self._clean[first], 1)
+
+    def _places(self, band: Band) -> tuple[int, int]:
+        return bisect_left(self._running, band.low), bisect_right(self._running, band.high)

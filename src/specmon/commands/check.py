@@ -16,8 +16,9 @@ from specmon.commands.dialects import reader_of
 from specmon.commands.places import SshOptions, parse_sides
 from specmon.commands.reading import read_all, refuse_twice
 from specmon.commands.reference import chosen_reference
-from specmon.commands.span import chosen_running, chosen_window, require_run
+from specmon.commands.span import chosen_window, require_run
 from specmon.errors import ConfigError
+from specmon.monitor.asking import asked_load
 from specmon.monitor.gate import DEFAULT_WORDS, Gate, exit_code_of, words_of
 from specmon.monitor.session import Session
 from specmon.visible import visible
@@ -61,7 +62,7 @@ def check(
     window = chosen_window(since, until, [address for _, address in given])
     session = Session(
         reference=recorded,
-        running=chosen_running(running),
+        running=asked_load(running),
         reader=reader_of(format_files, window),
         run=run,
         is_watched=False,

@@ -8,13 +8,15 @@ from typing import Literal
 
 import click
 
+from specmon.analysis.load import Band
 from specmon.commands.clients import attach_clients, read_clients
 from specmon.commands.dialects import reader_of
 from specmon.commands.places import SshOptions, parse_sides
 from specmon.commands.reading import read_all, refuse_twice
 from specmon.commands.reference import chosen_reference
-from specmon.commands.span import chosen_running, chosen_window
+from specmon.commands.span import chosen_window
 from specmon.errors import ConfigError
+from specmon.monitor.asking import asked_load
 from specmon.monitor.ranking import Ranking, rank
 from specmon.monitor.session import Session
 from specmon.monitor.snapshot import Role
@@ -43,7 +45,7 @@ def compare(
     refuse_twice(given)
     results = read_clients(clients)
     window = chosen_window(since, until, [address for _, address in given])
-    level = chosen_running(running)
+    level = asked_load(running)
     session = Session(
         reference=chosen_reference(reference, reference_tok_s),
         running=level,
@@ -63,7 +65,7 @@ def compare(
     return 0 if any(row.speedup is not None for row in ranking.rows) else 3
 
 
-def _ranked(session: Session, level: int | None, run: int | None) -> Ranking:
+def _ranked(session: Session, level: int | Band | None, run: int | None) -> Ranking:
     baselines = [server for server in session.servers if server.declared is Role.BASELINE]
     others = [server for server in session.servers if server.declared is not Role.BASELINE]
     if run is not None and not any(len(server.lives) >= run for server in others):
@@ -79,7 +81,7 @@ def _ranked(session: Session, level: int | None, run: int | None) -> Ranking:
     reference = session.reference
     if reference is not None and baselines and session.reference_misfit(baselines[0]) is not None:
         reference = None
-    return rank(baselines, others, names, running=level, run=run, reference=reference)
+    return rank(baselines, others, names, load=level, run=run, reference=reference)
 
 
 def _print(session: Session, ranking: Ranking, form: Literal["text", "json", "markdown", "csv"]) -> None:

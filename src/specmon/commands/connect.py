@@ -16,6 +16,7 @@ from specmon.commands.show import show
 from specmon.errors import SourceRefused
 from specmon.feeds.conditions import ProcessConditions
 from specmon.feeds.live import Channel, LiveFeed
+from specmon.monitor.asking import asked_load
 from specmon.monitor.session import Session
 from specmon.monitor.snapshot import Role
 from specmon.sources.address import HostAddress, RemotePlace, SourceAddress, parse_host
@@ -33,6 +34,7 @@ def connect(
     speculative: Sequence[str],
     reference: str | None,
     reference_tok_s: str | None,
+    running: str | None,
     format_files: Sequence[Path],
     ssh: SshOptions,
     from_start: bool,
@@ -42,7 +44,11 @@ def connect(
     is_ascii: bool,
 ) -> int:
     """Follow servers until the user quits; 2 when none of them can ever be followed."""
-    session = Session(reference=chosen_reference(reference, reference_tok_s), reader=reader_of(format_files))
+    session = Session(
+        reference=chosen_reference(reference, reference_tok_s),
+        reader=reader_of(format_files),
+        running=asked_load(running),
+    )
     addresses = [parse_host(host) for host in hosts]
     given = parse_sides((), baseline, speculative, first_host=addresses[0])
 

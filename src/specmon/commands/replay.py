@@ -27,6 +27,7 @@ from specmon.errors import ConfigError
 from specmon.feeds.replay import ReplayFeed, ReplayLog
 from specmon.feeds.timeline import timeline_of
 from specmon.formats.reader import LogReader
+from specmon.monitor.asking import asked_load
 from specmon.monitor.session import Session
 from specmon.monitor.snapshot import Role
 from specmon.sources.address import LocalPlace, SourceAddress
@@ -58,6 +59,7 @@ def replay(
     speculative: Sequence[str],
     reference: str | None,
     reference_tok_s: str | None,
+    running: str | None,
     ssh: SshOptions,
     since: str | None,
     until: str | None,
@@ -71,6 +73,7 @@ def replay(
 ) -> int:
     """Play logs until the user quits; as plain lines until they end."""
     chosen = chosen_reference(reference, reference_tok_s)
+    load = asked_load(running)
     reader = reader_of(format_files)
     given = parse_sides(sources, baseline, speculative)
     if not given:
@@ -88,7 +91,7 @@ def replay(
                         await _join(cast, single, role, hosts, stack, reader)
 
             def new_session() -> Session:
-                session = Session(reference=chosen, mode="replay", reader=windowed, run=run)
+                session = Session(reference=chosen, mode="replay", reader=windowed, run=run, running=load)
                 for key, source, declared, label in cast.servers:
                     session.add(key, source, role=declared, label=label)
                 return session

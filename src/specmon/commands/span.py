@@ -38,15 +38,6 @@ def chosen_window(since: str | None, until: str | None, given: Sequence[SourceAd
     return window
 
 
-def chosen_running(text: str | None) -> int | None:
-    """The level of `--running`, None when none is asked for."""
-    if text is None:
-        return None
-    if not re.fullmatch(r"[1-9]\d{0,8}", text.strip()):
-        raise ConfigError(f"--running {text!r}: write the number of running requests to compare at, such as 8.")
-    return int(text)
-
-
 def _is_absolute(text: str) -> bool:
     return not (_BACK.fullmatch(text) or _CLOCK.fullmatch(text))
 

@@ -15,6 +15,7 @@ from specmon.commands.reading import read_all, refuse_twice
 from specmon.commands.reference import chosen_reference
 from specmon.commands.span import chosen_window, require_run
 from specmon.errors import ConfigError
+from specmon.monitor.asking import asked_load
 from specmon.monitor.session import Session
 from specmon.visible import visible
 
@@ -26,6 +27,7 @@ def summary(
     speculative: Sequence[str],
     reference: str | None,
     reference_tok_s: str | None,
+    running: str | None,
     ssh: SshOptions,
     since: str | None,
     until: str | None,
@@ -45,6 +47,7 @@ def summary(
         reference=chosen_reference(reference, reference_tok_s),
         reader=reader_of(format_files, window),
         run=run,
+        running=asked_load(running),
         is_watched=False,
     )
     unread = read_all(session, given, ssh)

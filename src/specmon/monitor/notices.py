@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from specmon.analysis.attribution import Attribution, Standing, standing_of, words_of_change
 from specmon.analysis.figures import LevelFigures, RunFigures
 from specmon.monitor.life import Life
 from specmon.monitor.server import ServerMonitor
@@ -295,11 +296,15 @@ def _of_level(level: LevelFigures) -> list[Notice]:
     found = []
     if level.moves:
         move = level.moves[-1]
-        before = f"{move.cycle_ms:.2f} ms a cycle" if move.cycle_ms is not None else "another cycle time"
+        now = standing_of(level)
+        what = "another cycle time"
+        if move.cycle_ms is not None and now is not None:
+            was = Standing(move.accept_len or now.accept_len, move.cycle_ms)
+            what = words_of_change(Attribution(was, now))
         found.append(
             Notice(
                 "outliers",
-                f"At {level.running} running the speed moved: {move.clean} clean samples before had {before}; "
+                f"At {level.running} running the speed moved after {move.clean} clean samples: {what}; "
                 "the figures count only what came since.",
             )
         )

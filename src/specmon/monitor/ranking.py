@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from specmon.analysis.comparison import SAMPLES_NEEDED
 from specmon.analysis.figures import LevelFigures
+from specmon.analysis.load import Band
 from specmon.analysis.sides import SidesComparison, compare_sides
 from specmon.analysis.sweep import Prediction, SweepPoint, predict
 from specmon.monitor.life import Life
@@ -70,7 +71,7 @@ class Ranking:
     """All rows, best first, and what they say about the number of draft steps."""
 
     baselines: tuple[Run, ...]
-    running: int | None
+    load: int | Band | None  # at which all are compared
     rows: tuple[Row, ...]
     prediction: Prediction | str  # or why there is none
     left_out: tuple[str, ...] = ()  # runs that are no row, with the reason
@@ -107,7 +108,7 @@ def rank(
     speculatives: Sequence[ServerMonitor],
     names: dict[str, str],
     *,
-    running: int | None = None,
+    load: int | Band | None = None,
     run: int | None = None,
     reference: Reference | None = None,
 ) -> Ranking:
@@ -128,11 +129,12 @@ def rank(
             else:
                 candidates.append(Run(server, life, name))
     groups = _grouped(candidates)
-    level = running if running is not None else _common_level(base, groups)
-    rows = [_row(base, group, level, reference) for group in groups] if base else []
+    if load is None:
+        load = _common_level(base, groups)
+    rows = [_row(base, group, load, reference) for group in groups] if base else []
     rows.sort(key=lambda row: -row.speedup if row.speedup is not None else float("inf"))
     rows = [replace(row, tie_with=_ties(row, rows)) for row in rows]
-    return Ranking(base, level, tuple(rows), predict([_point(row) for row in rows]), tuple(left_out))
+    return Ranking(base, load, tuple(rows), predict([_point(row) for row in rows]), tuple(left_out))
 
 
 def _no_row(server: ServerMonitor, life: Life) -> str | None:
@@ -183,28 +185,37 @@ def _clean(run: Run, running: int) -> int:
     return 0 if level is None else level.clean
 
 
-def _row(baselines: Sequence[Run], group: Sequence[Run], running: int | None, reference: Reference | None) -> Row:
+def _row(baselines: Sequence[Run], group: Sequence[Run], load: int | Band | None, reference: Reference | None) -> Row:
     first, base = group[0], baselines[0]
     judged = judge(
         base.life,
         first.life,
         engines=(base.server.engine, first.server.engine),
         reference=reference,
-        running=running,
+        running=load,
     )
-    level = first.life.figures().level_at(running) if running is not None else None
     sides = None
-    if running is not None and len(baselines) + len(group) > 2:
+    if len(baselines) + len(group) > 2:
         sides = compare_sides(
-            _levels(baselines, running),
-            _levels(group, running),
+            _levels(baselines, load),
+            _levels(group, load),
             is_comparable=judged.comparison.verdict != "not comparable",
         )
-    return Row(tuple(group), judged, sides, level)
+    return Row(tuple(group), judged, sides, level_of(first.life, load))
 
 
-def _levels(runs: Sequence[Run], running: int) -> list[LevelFigures]:
-    return [level for run in runs if (level := run.life.figures().level_at(running)) is not None]
+def level_of(life: Life, load: int | Band | None) -> LevelFigures | None:
+    """A run's figures at one level or over a band (then those of one request); None when it has no sample there."""
+    if load is None:
+        return None
+    if isinstance(load, int):
+        return life.figures().level_at(load)
+    wide = life.band(load)
+    return wide if wide.samples else None
+
+
+def _levels(runs: Sequence[Run], load: int | Band | None) -> list[LevelFigures]:
+    return [level for run in runs if (level := level_of(run.life, load)) is not None]
 
 
 def _ties(row: Row, rows: Sequence[Row]) -> tuple[str, ...]:

@@ -246,7 +246,6 @@ class ComparisonView:
     verdict: Verdict
     sentence: str
     running: int | None = None  # the centre of a band
-    running_range: tuple[int, int] | None = None  # of a band
     speedup: float | None = None
     speedup_ci95: tuple[float, float] | None = None
     delivered_speedup: float | None = None
@@ -258,6 +257,7 @@ class ComparisonView:
     same_load: bool | None = None
     against_reference: AgainstReference | None = None
     levels: tuple[LevelVerdict, ...] = ()  # every level that either server ran at, lowest first
+    running_range: tuple[int, int] | None = None  # of a band
     checklist: tuple[CheckPoint, ...] = ()  # the four assumptions, in their order
 
 

@@ -52,7 +52,11 @@ def judge(
     launches = [life.launch for life in (baseline, speculative)]
     flags = tuple(launch.flags if launch is not None else {} for launch in launches)
     are_whole = all(launch is not None and launch.is_complete for launch in launches)
-    fatal = (*_other_engine(engines), *fatal_differences(flags[0], flags[1], are_whole=are_whole))
+    fatal = (
+        *_same_log(baseline, speculative, figures),
+        *_other_engine(engines),
+        *fatal_differences(flags[0], flags[1], are_whole=are_whole),
+    )
     pair = _pair(baseline, speculative, figures, running)
     if pair is None:
         comparison = Comparison("not comparable" if fatal else "cannot tell")
@@ -174,6 +178,14 @@ def _contradicts(here: Comparison, there: Comparison) -> bool:
 
 def _sides(comparison: Comparison) -> tuple[LevelFigures, ...]:
     return tuple(side for side in (comparison.baseline, comparison.speculative) if side is not None)
+
+
+def _same_log(baseline: Life, speculative: Life, figures: tuple[RunFigures, RunFigures]) -> tuple[str, ...]:
+    """One log on both sides would be told as equal, which it is."""
+    is_same = figures[0].samples > 0 and figures[0] == figures[1]
+    if is_same and baseline.first_sample_at == speculative.first_sample_at:
+        return ("both sides hold the same samples: it is one log given twice",)
+    return ()
 
 
 def _other_engine(engines: tuple[str | None, str | None]) -> tuple[str, ...]:

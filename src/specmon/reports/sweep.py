@@ -12,9 +12,10 @@ from rich.console import Console
 from rich.text import Text
 
 from specmon import __version__
+from specmon.analysis.load import Band
 from specmon.analysis.sweep import Prediction
 from specmon.monitor.checklist import checklist_of
-from specmon.monitor.ranking import Ranking, Row, settings_of
+from specmon.monitor.ranking import Ranking, Row, level_of, settings_of
 from specmon.monitor.session import Session
 from specmon.monitor.verdict import attribution_of
 from specmon.references.diff import compare
@@ -72,6 +73,7 @@ class SweepDocument(Part):
     schema_version: Literal[1] = SCHEMA_VERSION
     specmon_version: str
     running: int | None
+    running_range: tuple[int, int] | None
     baseline: SweepBaseline | None
     baselines: list[SweepBaseline]
     rows: list[SweepRow]
@@ -100,7 +102,8 @@ def sweep_document(session: Session, ranking: Ranking) -> SweepDocument:
         )
     return SweepDocument(
         specmon_version=__version__,
-        running=ranking.running,
+        running=ranking.load.centre if isinstance(ranking.load, Band) else ranking.load,
+        running_range=(ranking.load.low, ranking.load.high) if isinstance(ranking.load, Band) else None,
         baseline=baselines[0] if baselines else None,
         baselines=baselines,
         rows=[_row(session, ranking, row) for row in ranking.rows],
@@ -112,7 +115,7 @@ def sweep_document(session: Session, ranking: Ranking) -> SweepDocument:
 
 def _baseline(ranking: Ranking, position: int) -> SweepBaseline:
     run = ranking.baselines[position]
-    level = run.life.figures().level_at(ranking.running) if ranking.running is not None else None
+    level = level_of(run.life, ranking.load)
     return SweepBaseline(
         name=run.name,
         source=run.server.source,
@@ -312,8 +315,11 @@ def _opening(ranking: Ranking) -> str:
     if not count:
         return "No ranking: no speculative run has a clean sample."
     names = ", ".join(run.name for run in ranking.baselines)
-    at = f"at {ranking.running} running" if ranking.running is not None else "without a common level"
-    levels = [run.life.figures().level_at(ranking.running or 0) for run in ranking.baselines]
+    load = ranking.load
+    at = f"at {load} running" if load is not None else "without a common level"
+    if isinstance(load, Band):
+        at = f"at {load.low} to {load.high} running, by the request"
+    levels = [level_of(run.life, load) for run in ranking.baselines]
     speeds = ", ".join(f"{level.decode_tok_s:.1f}" for level in levels if level is not None and level.decode_tok_s)
     known = f"{speeds} tok/s" if speeds else "no speed"
     return f"{count} {'setting' if count == 1 else 'settings'} against {names} ({known}) {at}"
