@@ -82,7 +82,7 @@ GOOD = ("base.log", "spec.log", "--reference", "same.toml")
         (("spec.log", "--reference", "same.toml", "--fail-on", "diverged"), 3, "no baseline server among the logs"),
         ((*GOOD, "--min-samples", "50"), 3, "--min-samples asks for 50"),
         (("base.log", "spec.log", "--reference-tok-s", "90", "--tolerance", "20%"), 0, "passed"),
-        (("base.log", "spec.log", "--reference-tok-s", "84", "--tolerance", "0.01"), 1, "beyond ±1%"),
+        (("base.log", "spec.log", "--reference-tok-s", "84", "--tolerance", "0.01"), 1, "beyond ±1 %"),
         ((*GOOD, "--running", "8"), 3, "not both servers ran 8"),
         ((*GOOD, "--fail-on", "KV-full,restart"), 0, "passed (exit 0): kv_full, restart"),
         (("dirty.log", "spec.log", "--fail-on", "prefill_heavy"), 1, "FAILED       prefill_heavy"),

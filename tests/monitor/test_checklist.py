@@ -61,7 +61,7 @@ def points(session: Session) -> dict[str, CheckPoint]:
     [
         (None, "unknown", "no reference was given"),
         (REFERENCE, "ok", "80.0 tok/s, reference usual 80.5 (−0.6 %), 59 clean samples"),
-        (Reference(name="r", levels=(ReferenceLevel(running=1, tok_s=120.0),)), "failed", "beyond ±5%"),
+        (Reference(name="r", levels=(ReferenceLevel(running=1, tok_s=120.0),)), "failed", "beyond ±5 %"),
         (Reference(name="r", levels=(ReferenceLevel(running=8, tok_s=120.0),)), "unknown", "no speed at 1 running"),
         (REFERENCE.model_copy(update={"model": "/models/llama"}), "unknown", "this server runs /models/kimi"),
         (REFERENCE.model_copy(update={"model": "kimi"}), "ok", "80.0 tok/s"),

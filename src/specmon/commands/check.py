@@ -15,7 +15,7 @@ from specmon.commands.clients import attach_clients, read_clients
 from specmon.commands.dialects import reader_of
 from specmon.commands.places import SshOptions, parse_sides
 from specmon.commands.reading import read_all, refuse_twice
-from specmon.commands.reference import chosen_reference
+from specmon.commands.reference import chosen_reference, other_references
 from specmon.commands.span import chosen_window, require_run
 from specmon.errors import ConfigError
 from specmon.monitor.asking import asked_load
@@ -62,6 +62,7 @@ def check(
     window = chosen_window(since, until, [address for _, address in given])
     session = Session(
         reference=recorded,
+        others=other_references(reference),
         running=asked_load(running),
         reader=reader_of(format_files, window),
         run=run,

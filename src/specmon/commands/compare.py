@@ -13,7 +13,7 @@ from specmon.commands.clients import attach_clients, read_clients
 from specmon.commands.dialects import reader_of
 from specmon.commands.places import SshOptions, parse_sides
 from specmon.commands.reading import read_all, refuse_twice
-from specmon.commands.reference import chosen_reference
+from specmon.commands.reference import chosen_reference, other_references
 from specmon.commands.span import chosen_window
 from specmon.errors import ConfigError
 from specmon.monitor.asking import asked_load
@@ -48,6 +48,7 @@ def compare(
     level = asked_load(running)
     session = Session(
         reference=chosen_reference(reference, reference_tok_s),
+        others=other_references(reference),
         running=level,
         reader=reader_of(format_files, window),
         is_watched=False,

@@ -11,7 +11,7 @@ import click
 
 from specmon.commands.dialects import reader_of
 from specmon.commands.places import Hosts, SshOptions, open_source, parse_sides
-from specmon.commands.reference import chosen_reference
+from specmon.commands.reference import chosen_reference, other_references
 from specmon.commands.show import show
 from specmon.errors import SourceRefused
 from specmon.feeds.conditions import ProcessConditions
@@ -46,6 +46,7 @@ def connect(
     """Follow servers until the user quits; 2 when none of them can ever be followed."""
     session = Session(
         reference=chosen_reference(reference, reference_tok_s),
+        others=other_references(reference),
         reader=reader_of(format_files),
         running=asked_load(running),
     )

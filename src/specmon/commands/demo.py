@@ -8,6 +8,7 @@ import time
 
 from specmon.captures.reader import open_capture
 from specmon.commands.connect import discovered_channels
+from specmon.commands.reference import other_references
 from specmon.commands.show import has_screen, show
 from specmon.demo.server import demo_server
 from specmon.demo.world import CaptureWorld
@@ -28,14 +29,15 @@ def demo(*, speed: float, is_plain: bool, interval_s: float, theme: str | None, 
     """Play the story until the user quits; as plain lines until it is over."""
     story = bundled("fixtures") / "story"
     capture = open_capture(story)
-    reference = load(story / "references" / "nccl-tuned.toml")
+    named = story / "references" / "nccl-tuned.toml"
+    reference = load(named)
     speed = _FASTEST if math.isinf(speed) else min(speed, _FASTEST)
 
     stays = not is_plain and has_screen()
 
     async def run() -> int:
         world = CaptureWorld(capture, speed=speed, clock=time.monotonic)
-        session = Session(reference=reference, title="specmon demo", mode="demo")
+        session = Session(reference=reference, others=other_references(str(named)), title="specmon demo", mode="demo")
         async with demo_server(world) as server, server.host() as host:
             found = await discover(host)
             pace = Pace(clock=world.time)

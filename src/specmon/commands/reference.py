@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,3 +37,21 @@ def chosen_reference(name: str | None, short: str | None) -> Reference | None:
     if name is not None:
         return load(find(name, reference_folders()), warn=lambda text: click.echo(f"specmon: {text}", err=True))
     return None
+
+
+def other_references(name: str | None) -> Callable[[], tuple[Reference, ...]]:
+    """The references recorded beside the one of --reference: those of its folder, or of all where names are looked up.
+
+    They are read when they are asked for, once.
+    """
+
+    @cache
+    def read() -> tuple[Reference, ...]:
+        from specmon.references.beside import recorded_in
+        from specmon.references.store import is_path
+
+        if name is not None and is_path(name):
+            return recorded_in((Path(name).expanduser().parent,))
+        return recorded_in(reference_folders())
+
+    return read

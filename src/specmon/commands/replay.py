@@ -20,7 +20,7 @@ from specmon.commands.places import (
     parse_sides,
     readable_file,
 )
-from specmon.commands.reference import chosen_reference
+from specmon.commands.reference import chosen_reference, other_references
 from specmon.commands.show import has_screen, show
 from specmon.commands.span import chosen_window
 from specmon.errors import ConfigError
@@ -72,7 +72,7 @@ def replay(
     is_ascii: bool,
 ) -> int:
     """Play logs until the user quits; as plain lines until they end."""
-    chosen = chosen_reference(reference, reference_tok_s)
+    chosen, others = chosen_reference(reference, reference_tok_s), other_references(reference)
     load = asked_load(running)
     reader = reader_of(format_files)
     given = parse_sides(sources, baseline, speculative)
@@ -91,7 +91,9 @@ def replay(
                         await _join(cast, single, role, hosts, stack, reader)
 
             def new_session() -> Session:
-                session = Session(reference=chosen, mode="replay", reader=windowed, run=run, running=load)
+                session = Session(
+                    reference=chosen, others=others, mode="replay", reader=windowed, run=run, running=load
+                )
                 for key, source, declared, label in cast.servers:
                     session.add(key, source, role=declared, label=label)
                 return session

@@ -12,7 +12,7 @@ from specmon.commands.clients import attach_clients, read_clients
 from specmon.commands.dialects import reader_of
 from specmon.commands.places import SshOptions, parse_sides
 from specmon.commands.reading import read_all, refuse_twice
-from specmon.commands.reference import chosen_reference
+from specmon.commands.reference import chosen_reference, other_references
 from specmon.commands.span import chosen_window, require_run
 from specmon.errors import ConfigError
 from specmon.monitor.asking import asked_load
@@ -45,6 +45,7 @@ def summary(
     results = read_clients(clients) if clients else []
     session = Session(
         reference=chosen_reference(reference, reference_tok_s),
+        others=other_references(reference),
         reader=reader_of(format_files, window),
         run=run,
         running=asked_load(running),

@@ -14,7 +14,7 @@ from specmon.monitor.snapshot import (
     TrustView,
     Verdict,
 )
-from specmon.monitor.trust import percent
+from specmon.monitor.trustwords import looks_like, percent
 from specmon.monitor.verdict import Judged, load_of
 
 _CAUSES_SHOWN = 3
@@ -44,7 +44,7 @@ def headline_of(
 
 
 def _not_trusted(comparison: ComparisonView | None, trust: TrustView) -> Headline:
-    sentence = _pair_of(trust)
+    sentence = f"{_pair_of(trust)}{looks_like(trust)}"
     against = comparison.against_reference if comparison is not None else None
     factors = ""
     if comparison is not None and comparison.speedup is not None and against is not None:
@@ -55,8 +55,8 @@ def _not_trusted(comparison: ComparisonView | None, trust: TrustView) -> Headlin
 
 
 def likely_cause(causes: tuple[Difference, ...]) -> str:
-    """The differences that are known to matter, in few words; empty without one."""
-    weighty = [cause for cause in causes if cause.weight == "matters"]
+    """The differences that are known to matter or came with the change, in few words; empty without one."""
+    weighty = [cause for cause in causes if cause.weight == "matters" or cause.began_with]
     if not weighty:
         return ""
     unset = [cause.name for cause in weighty if cause.kind == "env" and cause.now is None]

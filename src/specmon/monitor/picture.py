@@ -30,7 +30,7 @@ from specmon.monitor.snapshot import (
     Snapshot,
     Verdict,
 )
-from specmon.monitor.trust import percent
+from specmon.monitor.trustwords import percent
 from specmon.monitor.verdict import Judged
 from specmon.references.diff import compare
 

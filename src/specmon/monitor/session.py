@@ -40,6 +40,7 @@ class Session:
         self,
         *,
         reference: Reference | None = None,
+        others: Callable[[], tuple[Reference, ...]] = tuple,
         running: int | Band | None = None,
         title: str = "specmon",
         mode: str = "live",
@@ -48,6 +49,7 @@ class Session:
         is_watched: bool = True,
     ) -> None:
         self.reference = reference
+        self._others = others  # references that were recorded beside it
         self.running = running  # the level or band that the user asks for
         self.title = title
         self.mode = mode
@@ -79,7 +81,7 @@ class Session:
         if self.reference is not None:
             from specmon.monitor.trust import TrustWatch
 
-            trust = TrustWatch(self.reference)
+            trust = TrustWatch(self.reference, self._others)
         self._entries[key] = _Entry(server, label, trust)
         return server
 

@@ -205,6 +205,9 @@ class TrustView:
     since: float | None = None  # log clock
     causes: tuple[Difference, ...] = ()
     sentence: str = ""
+    direction: str | None = None  # "slower", "faster"; None before there is a deviation
+    better_match: str | None = None  # another recorded reference that a diverged baseline fits
+    better_match_tok_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,3 +15,4 @@ class Difference:
     now: str | None
     weight: str  # "matters", "unknown", "expected", "noise"
     reason: str = ""  # why it weighs that much, when that is known
+    began_with: bool = False  # it changed when the server left its reference

@@ -29,7 +29,7 @@ def parse_short(text: str) -> Reference:
 
 def find(name: str, folders: tuple[Path, ...]) -> Path:
     """The file of a reference: a path as it is, else NAME.toml in the first folder that has it."""
-    if name.endswith(".toml") or "/" in name:
+    if is_path(name):
         return Path(name).expanduser()
     if _NAME.fullmatch(name) is None:
         raise ConfigError(f"reference {name!r}: a name has letters, digits and . _ + - only; or give a path to a file.")
@@ -40,6 +40,11 @@ def find(name: str, folders: tuple[Path, ...]) -> Path:
     if Path("references") not in folders:
         places += ", and no ./references here"
     raise ConfigError(f"reference {name!r}: there is no {name}.toml in {places}. Write one, or use --reference-tok-s.")
+
+
+def is_path(name: str) -> bool:
+    """Whether --reference gives a file, and not the name of a reference."""
+    return name.endswith(".toml") or "/" in name
 
 
 def load(path: Path, *, warn: Callable[[str], None] = lambda _: None) -> Reference:

@@ -122,7 +122,7 @@ def reference_of(session: Session) -> ReferenceModel | None:
         running=view.running,
         samples_seen=view.samples_seen,
         samples_needed=view.samples_needed,
-        direction=None if deviation is None else ("slower" if deviation < 0 else "faster"),
+        direction=view.direction,
         state=view.state.value,
         deviation=deviation,
         since=stamp(view.since, baseline.utc_offset_s),
@@ -130,6 +130,7 @@ def reference_of(session: Session) -> ReferenceModel | None:
             CauseModel(kind=cause.kind, name=cause.name, reference=cause.before, now=cause.now, weight=cause.weight)
             for cause in view.causes
         ],
+        better_match=view.better_match,
     )
 
 

@@ -167,9 +167,8 @@ def _about_all(session: Session, judged: Judged | None) -> list[str]:
         lines += _assumptions(session, judged)
     lines += [f"! {notice.text}" for notice in session.notices() if notice.kind == "reference_younger"]
     for cause in trust.causes[:8]:
-        lines.append(
-            f"differs from the reference: {cause.name} was {cause.before or 'unset'}, is {cause.now or 'unset'}"
-        )
+        was = "" if cause.kind == "graph" and cause.before is None else f" was {cause.before or 'unset'},"
+        lines.append(f"differs from the reference: {cause.name}{was} is {cause.now or 'unset'}")
     return lines
 
 

@@ -6,7 +6,7 @@ from itertools import islice
 
 from specmon.monitor.headline import likely_cause
 from specmon.monitor.snapshot import LinkState, SamplePoint, ServerView, Severity, Snapshot, Trust, Verdict
-from specmon.monitor.trust import percent
+from specmon.monitor.trustwords import looks_like, percent
 from specmon.visible import visible
 
 _GLYPHS = {Severity.OK: "✓", Severity.INFO: "~", Severity.WARNING: "!", Severity.ALERT: "✗"}
@@ -35,8 +35,8 @@ def _verdict(snapshot: Snapshot) -> str:
     headline, trust = snapshot.headline, snapshot.trust
     glyph = _GLYPHS[headline.severity]
     if trust.state is Trust.DIVERGED and trust.deviation is not None:
-        cause = likely_cause(trust.causes)
-        return f"{glyph} {headline.word} {percent(trust.deviation)}" + (f"   {cause}" if cause else "")
+        parts = (percent(trust.deviation) + looks_like(trust), likely_cause(trust.causes))
+        return f"{glyph} {headline.word} {'   '.join(part for part in parts if part)}"
     caution = headline.why.split(" · ", 1)[0] if headline.why.startswith("!") else ""
     return "   ".join(part for part in (f"{glyph} {headline.word}", headline.sentence, caution) if part)
 

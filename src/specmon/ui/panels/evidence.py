@@ -219,6 +219,9 @@ class TrustPanel(Panel):
             ("tolerance", figures.NONE if trust.tolerance is None else f"±{trust.tolerance * 100:.0f} %"),
             ("evidence", f"{figures.count(trust.samples_seen)} clean samples, {trust.samples_needed} needed"),
         ]
+        if trust.better_match is not None:
+            match = f"{visible(trust.better_match)}, {figures.tok_s(trust.better_match_tok_s)} tok/s"
+            facts.insert(2, ("looks like", match))
         rows = [fit(head, width)]
         rows += [fit([piece((f"   {name:<10}", "$quiet"), (text, "$foreground"))], width) for name, text in facts]
         rows += [Content.assemble("   ", (line, "$quiet")) for line in flow(visible(trust.sentence), width - 4, 2)]
