@@ -10,6 +10,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -79,9 +80,15 @@ def free_port() -> int:
 @pytest.fixture(scope="session")
 def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
     """One sshd for the whole run."""
+    with running_sshd(tmp_path_factory.mktemp("sshd")) as running:
+        yield running
+
+
+@contextmanager
+def running_sshd(folder: Path, *settings: str) -> Iterator[Sshd]:
+    """An sshd with its files in a folder; `settings` are lines of its configuration that count before ours."""
     if _SSHD is None:
         pytest.skip("no sshd here (install openssh-server)")
-    folder = tmp_path_factory.mktemp("sshd")
     host_key, client_key = (asyncssh.generate_private_key("ssh-ed25519") for _ in range(2))
     host_key.write_private_key(folder / "host_key")
     client_key.write_private_key(folder / "client_key")
@@ -92,7 +99,8 @@ def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
     public = host_key.export_public_key().decode().strip()
     (folder / "known_hosts").write_text(f"[127.0.0.1]:{port} {public}\n")
     (folder / "sshd_config").write_text(
-        f"Port {port}\nListenAddress 127.0.0.1\nHostKey {folder}/host_key\nPidFile {folder}/sshd.pid\n"
+        "".join(f"{line}\n" for line in settings)
+        + f"Port {port}\nListenAddress 127.0.0.1\nHostKey {folder}/host_key\nPidFile {folder}/sshd.pid\n"
         f"AuthorizedKeysFile {folder}/authorized_keys\nUsePAM no\nStrictModes no\nPasswordAuthentication no\n"
         "PermitRootLogin prohibit-password\nAllowTcpForwarding yes\nMaxStartups 100\n"
     )

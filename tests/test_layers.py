@@ -23,7 +23,7 @@ ALLOWED: dict[str, set[str]] = {
     "visible": set(),
     "events": set(),
     "formats": {"events", "faults", "secrets"},
-    "references": {"errors", "faults"},
+    "references": {"errors", "faults", "secrets"},
     "clients": {"errors"},
     "captures": {"errors", "references"},
     "sources": {"errors", "secrets"},
@@ -35,6 +35,7 @@ ALLOWED: dict[str, set[str]] = {
         "events",
         "formats",
         "references",
+        "secrets",
         "sources.events",
         "sources.framing",
         "visible",
@@ -57,6 +58,7 @@ ALLOWED: dict[str, set[str]] = {
         "references",
         "reports",
         "resources",
+        "secrets",
         "sources",
         "ui",
         "visible",
@@ -125,7 +127,9 @@ def test_pure_part_loads_neither_asyncio_nor_asyncssh_nor_textual(part: str) -> 
 
 
 def test_command_line_loads_nothing_heavy() -> None:
-    assert not {"asyncio", "asyncssh", "textual", "numpy", "pydantic", "rich"} & loaded_by("import specmon.cli")
+    assert not {"asyncio", "asyncssh", "textual", "numpy", "pydantic", "rich", "tomlkit"} & loaded_by(
+        "import specmon.cli"
+    )
 
 
 def test_screen_loads_neither_ssh_nor_parsers() -> None:

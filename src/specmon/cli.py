@@ -452,3 +452,124 @@ def formats_explain(**options: Any) -> int:
     from specmon.commands.explain import explain as run
 
     return run(**options)
+
+
+@cli.group()
+def reference() -> None:
+    """Recorded baselines with their conditions, so that a baseline that has changed is found out.
+
+    They are TOML files in ./references when there is such a folder, else in your data folder.
+    """
+
+
+def _out(function: _Function) -> _Function:
+    for option in (
+        click.option("--replace", "is_replaced", is_flag=True, help="Start anew instead of adding to what is there."),
+        click.option(
+            "--out",
+            metavar="FOLDER",
+            type=click.Path(path_type=Path),
+            help="Write NAME.toml into this folder.",
+        ),
+        click.option("--host", help="The host it was measured on."),
+        click.option(
+            "--tolerance",
+            type=click.FloatRange(0, 1, min_open=True, max_open=True),
+            help="How far the cycle time may be off, as a share; 0.05 unless given.",
+        ),
+        click.option("--note", metavar="TEXT", help="What to remember about it."),
+    ):
+        function = option(function)
+    return function
+
+
+def _recorded_level(function: _Function) -> _Function:
+    return click.option(
+        "--running", type=click.IntRange(min=1), metavar="B", help="Only this number of running requests; else all."
+    )(function)
+
+
+@reference.command("record", epilog="Example: specmon reference record nccl-tuned gpu01:/var/log/base.log --run 2")
+@click.argument("name")
+@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
+@_recorded_level
+@_out
+@click.option("--force", "is_forced", is_flag=True, help="Record what is not worth recording, too.")
+@_span
+@_formats
+@_ssh
+def reference_record(**options: Any) -> int:
+    """Measure the baseline of each SOURCE and write it down; under a NAME that is there, as one more session.
+
+    A SOURCE is a log file, a capture directory, HOST:PATH or - for stdin. The status is 3 when the log is not worth
+    recording (too few clean samples, a crash, a speculative server), with what is missing.
+    """
+    from specmon.commands.reference_record import record as run
+
+    return run(**options)
+
+
+@reference.command("add", epilog="Example: specmon reference add nccl-tuned --tok-s 88.8 --env NCCL_PROTO=LL")
+@click.argument("name")
+@click.option("--tok-s", type=float, required=True, help="Decode throughput of the server, in tokens per second.")
+@click.option(
+    "--running", type=click.IntRange(min=1), default=1, show_default=True, help="At how many running requests."
+)
+@click.option("--cycle-ms", type=float, help="Time of a decode step; else it follows from the speed.")
+@click.option("--env", metavar="NAME=VALUE", multiple=True, help="A variable that was set; may be given several times.")
+@click.option("--flag", "flags", metavar="NAME=VALUE", multiple=True, help="A launch flag, likewise.")
+@click.option("--model", help="The model that was served.")
+@click.option("--engine", help="The server's kind: sglang, vllm, …")
+@_out
+def reference_add(**options: Any) -> int:
+    """Write down a number that you have; under a NAME that is there, as one more level."""
+    from specmon.commands.reference_add import add as run
+
+    return run(**options)
+
+
+@reference.command("list", epilog="Example: specmon reference list")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def reference_list(**options: Any) -> int:
+    """List the references that can be named."""
+    from specmon.commands.reference_show import list_references as run
+
+    return run(**options)
+
+
+@reference.command("show", epilog="Example: specmon reference show nccl-tuned")
+@click.argument("name")
+@click.option("--format", "form", type=click.Choice(["text", "json", "toml"]), default="text", show_default=True)
+def reference_show(**options: Any) -> int:
+    """Show one reference with its sessions and conditions."""
+    from specmon.commands.reference_show import show_reference as run
+
+    return run(**options)
+
+
+@reference.command("diff", epilog="Example: specmon reference diff nccl-tuned gpu01:/var/log/base.log")
+@click.argument("before", metavar="NAME")
+@click.argument("now", metavar="NAME|SOURCE")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@_recorded_level
+@_span
+@_formats
+@_ssh
+def reference_diff(**options: Any) -> int:
+    """Show what differs between a reference and another one, or the baseline of a SOURCE.
+
+    The status is 1 when a condition differs that is known to change the speed.
+    """
+    from specmon.commands.reference_diff import diff as run
+
+    return run(**options)
+
+
+@reference.command("remove", epilog="Example: specmon reference remove nccl-tuned")
+@click.argument("name")
+@click.option("--yes", "is_agreed", is_flag=True, help="Do not ask.")
+def reference_remove(**options: Any) -> int:
+    """Delete a reference."""
+    from specmon.commands.reference_remove import remove_reference as run
+
+    return run(**options)

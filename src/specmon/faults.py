@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from pydantic import ValidationError
 
 Keys = Sequence[int | str]
+
+_NAME = re.compile(r"""([\w-]+)|["']([^"']*)["']""")
+_ONE = r"""(?:[\w-]+|"[^"]*"|'[^']*')"""
+_NAMES = rf"{_ONE}(?:\s*\.\s*{_ONE})*"
+_HEADER = re.compile(rf"\s*\[(?P<array>\[)?\s*(?P<names>{_NAMES})\s*\]\]?\s*(?:#.*)?$")
+_KEY = re.compile(rf"\s*(?P<names>{_NAMES})\s*=")
 
 
 def dotted(keys: Keys) -> str:
@@ -34,14 +40,12 @@ def located(place: str, text: str, keys: Keys) -> str:
 
 def line_of(text: str, keys: Keys) -> int | None:
     """The line of a key, else that of what should hold it: the inline table, or the header of the table."""
-    names = [key for key in keys if isinstance(key, str)]
-    wanted = next((key for key in keys if isinstance(key, int)), 0) + 1
-    lines = text.splitlines()
-    while names:
-        if (found := _header(lines, names, wanted) or _key(lines, names, wanted)) is not None:
-            return found
-        names.pop()
-    return None
+    wanted = tuple(keys)
+    best: tuple[int, int] | None = None  # how many keys of the place a line names, and its number
+    for number, place in _places(text.splitlines()):
+        if place == wanted[: len(place)] and (best is None or len(place) > best[0]):
+            best = len(place), number
+    return None if best is None else best[1]
 
 
 def lowered(message: str) -> str:
@@ -49,26 +53,26 @@ def lowered(message: str) -> str:
     return message[:1].lower() + message[1:].rstrip(".")
 
 
-def _key(lines: Sequence[str], names: Sequence[str], wanted: int) -> int | None:
-    """The line of `key =` behind the header of its table, or behind the `wanted`th of several."""
-    header = _header_pattern(names[:-1]) if len(names) > 1 else None
-    key = re.compile(rf"\s*[\"']?{re.escape(names[-1])}[\"']?\s*=")
-    seen, is_inside = 0, header is None
+def _places(lines: Iterable[str]) -> Iterator[tuple[int, tuple[int | str, ...]]]:
+    """Each line that begins a table or gives a key, with its whole place: `("level", 1, "tok_s")`."""
+    counts: dict[tuple[int | str, ...], int] = {}  # elements so far of each [[array]]
+    table: tuple[int | str, ...] = ()
     for number, line in enumerate(lines, start=1):
-        if line.lstrip().startswith("["):
-            is_its = header is not None and header.match(line) is not None
-            seen += is_its
-            is_inside = is_its and seen == wanted
-        elif is_inside and key.match(line):
-            return number
-    return None
+        if (header := _HEADER.match(line)) is not None:
+            *parents, last = _names(header["names"])
+            table = ()
+            for name in parents:
+                table = (*table, name)
+                if table in counts:
+                    table = (*table, counts[table] - 1)
+            table = (*table, last)
+            if header["array"]:
+                counts[table] = counts.get(table, 0) + 1
+                table = (*table, counts[table] - 1)
+            yield number, table
+        elif (key := _KEY.match(line)) is not None:
+            yield number, (*table, *_names(key["names"]))
 
 
-def _header(lines: Sequence[str], names: Sequence[str], wanted: int) -> int | None:
-    header = _header_pattern(names)
-    found = [number for number, line in enumerate(lines, start=1) if header.match(line)]
-    return found[wanted - 1] if len(found) >= wanted else None
-
-
-def _header_pattern(names: Sequence[str]) -> re.Pattern[str]:
-    return re.compile(rf"\s*\[\[?\s*{re.escape('.'.join(names))}\s*\]\]?")
+def _names(dotted_names: str) -> list[str]:
+    return [bare or quoted for bare, quoted in _NAME.findall(dotted_names)]

@@ -1,10 +1,14 @@
-"""What must never be stored or shown: the rules by which a name or a value counts as a secret."""
+"""What must never be stored or shown: the rules by which a name or a value counts as a secret.
+
+Tables lose their secret entries (`drop_secrets`); running text, as a log has it, keeps its form and loses the values
+(`hide_in_text`).
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
 # The same as `events.Json`; this module is below all others and imports none.
@@ -33,12 +37,17 @@ _EXCEPTIONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         ("speculative_token_map", "path of the draft model's reduced vocabulary"),
         ("(.*_)?forward_pass(_.*)?", "a pass of the model, not a password"),
         ("(.*_)?pass_metrics(_.*)?", "metrics of a forward pass"),
+        ("(.*_)?pass_config", "vLLM's passes of the compiler"),
         ("(.*_)?num_(.*_)?passes?", "a count of passes"),
         ("(.*_)?token_(usage|distribution)(_.*)?", "a share of the KV cache or of a batch"),
         ("(.*_)?(first|inter|per|output)_token(_.*)?", "a latency or a count per generated token"),
-        ("(.*_)?token_(id|ids|budget|limit|count|capacity|ratio|bucket|buckets)", "a number about tokens"),
+        (
+            "(.*_)?token_(id|ids|budget|budgets|limit|limits|count|capacity|ratio|bucket|buckets)",
+            "a number about tokens",
+        ),
         ("(.*_)?(mask|pad|bos|eos|stop|image|video|audio|noise)_token(_.*)?", "an entry of the vocabulary"),
         ("(.*_)?(key|k)_(cache|quant|size|dtype|scale)(_.*)?", "the K of a KV cache"),
+        ("key_error|token_error", "the class of an exception"),
     )
 )
 
@@ -46,7 +55,7 @@ _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _SECRET_VALUE = re.compile(
     r"""
       \b(?: sk | pk | rk )-[A-Za-z0-9_-]{8,}                    # OpenAI and those who copy its form
-    | \bhf_[A-Za-z0-9]{8,}                                      # Hugging Face
+    | \bhf_(?![a-z]{8,15}\b)[A-Za-z0-9]{8,}                     # Hugging Face; not the folder hf_transformers
     | \b(?: gh[pousr] | github_pat )_[A-Za-z0-9_]{16,}          # GitHub
     | \b(?: AKIA | ASIA )[A-Z0-9]{16}\b                         # AWS
     | \bxox[a-z]-[A-Za-z0-9-]{8,}                               # Slack
@@ -61,6 +70,22 @@ _SECRET_VALUE = re.compile(
     re.VERBOSE,
 )
 _ASSIGNMENT = re.compile(r"""["']?([A-Za-z_][A-Za-z0-9_-]{0,127})["']?\s{0,4}[=:]\s{0,4}(?!None\b|null\b)""")
+HIDDEN = "***"
+
+# In running text: a name with a sign behind it, then its value: quoted, in brackets, or up to the next separator. A
+# quote may stand behind backslashes, as in JSON inside a string.
+_NAMED = re.compile(
+    r"""(?<![\w-]) (?P<name>[A-Za-z_][A-Za-z0-9_-]{0,127})
+        (?: \\{0,8}["']?\s{0,4}[=:]\s{0,4} | [ ]set[ ]by[ ]environment[ ]to[ ] ) (?!None\b|null\b)
+      | (?<![\w-]) (?P<option>--?[A-Za-z][A-Za-z0-9_-]{0,127}) (?:=|\\{0,8}["']?,?[ ]{1,4}(?![- ]))""",
+    re.VERBOSE,
+)
+_VALUE = re.compile(
+    r"""(?P<quote>\\{0,8}["'])(?:\\.|[^\\])*?(?:(?P=quote)|$)|[\[({][^\])}]*[\])}]?|[^\s,;)}\]'"&]+""", re.DOTALL
+)
+# An option may have several: `--api-key one two`, `['--api-key', 'one', 'two']`.
+_MORE = re.compile(r"""(?:\\{0,8}["'])?,?[ ]{1,4}(?!\\{0,8}["']?-)(?=\S)""")
+_COUNT = re.compile(r"[+-]?[\d.,/%]+")
 _DEEPEST = 32  # levels of nesting that are looked into; what lies deeper is dropped
 
 
@@ -84,6 +109,35 @@ def drop_secrets(values: Mapping[str, Json]) -> dict[str, Json]:
     An entry whose own text holds a secret goes as a whole: half a value would be a wrong one.
     """
     return _drop_from(values, 0)
+
+
+def hide_in_text(text: str) -> str:
+    """A line of running text with `***` in place of every secret value: what a log pane may show."""
+    text = _SECRET_VALUE.sub(lambda found: f"://{HIDDEN}@" if found[0].startswith("://") else HIDDEN, text)
+    shown: list[str] = []
+    done = 0
+    for start, end in _secret_values(text):
+        shown += (text[done:start], HIDDEN)
+        done = end
+    return "".join((*shown, text[done:]))
+
+
+def _secret_values(text: str) -> Iterator[tuple[int, int]]:
+    """Where the values of secret names stand. What is inside the value of a harmless name is looked at as well."""
+    position = 0
+    while (named := _NAMED.search(text, position)) is not None:
+        position = named.end()
+        name = named["name"] or named["option"]
+        if not is_secret_name(name):
+            continue
+        value = _VALUE.match(text, position)
+        if value is None or (_COUNT.fullmatch(value[0]) and "token" in name.lower()):
+            continue  # a vocabulary and a batch have tokens with numbers (`#token: 512`); a key is no number
+        end = value.end()
+        while named["option"] and (more := _MORE.match(text, end)) and (value := _VALUE.match(text, more.end())):
+            end = value.end()
+        yield position, end
+        position = end
 
 
 def _drop_from(values: Mapping[str, Json], depth: int) -> dict[str, Json]:

@@ -330,7 +330,9 @@ def fingerprints(port: int, lives: tuple[Life, ...]) -> str:
     for life in lives:
         words = ", ".join(quoted(word) for word in command(port, life.speculation))
         parts.append(f"[[life]]\npid = {life.pid}\nstarted_at = {START + life.launched:.1f}\ncommand = [{words}]\n")
-        parts.append("\n[life.env]\n" + "".join(f"{k} = {quoted(v)}\n" for k, v in life.env.items()) + "\n")
+        parts.append("\n[life.env]\n" + "".join(f"{k} = {quoted(v)}\n" for k, v in life.env.items()))
+        parts.append('\n[life.versions]\nengine = "0.5.9"\nnccl = "2.27.3"\n')
+        parts.append('\n[life.gpu]\ncount = 8\nnames = "NVIDIA RTX PRO 6000"\n\n')
     return "".join(parts)
 
 

@@ -7,8 +7,9 @@ from collections.abc import AsyncIterator, Sequence
 
 from specmon.errors import SourceLost
 from specmon.feeds.conditions import fingerprint_of, writer_of
-from specmon.feeds.live import Channel, LiveFeed, Seen
+from specmon.feeds.live import LOOKS_AFTER_LAUNCH_S, Channel, LiveFeed, Seen
 from specmon.monitor.session import Session
+from specmon.references.diff import compare
 from specmon.references.fingerprint import Fingerprint
 from specmon.sources.discovery import DiscoveredServer
 from specmon.sources.events import Chunk, Connected, Refused, SourceEvent
@@ -96,6 +97,21 @@ async def test_environment_that_may_not_be_read_is_told_once() -> None:
     assert told == ["no permission to read the environment of process 7"]
 
 
+async def test_host_that_never_answered_about_processes_is_told_once_after_the_last_look() -> None:
+    asked = Asked(SourceLost("gpu1: no answer in time"))
+    session, _ = await run(Channel("1", Told(*chunks(LAUNCH, *[DECODE] * 20)), asked))
+    told = [event.text for event in session.snapshot(0.0).events if "gpu1" in event.text]
+    assert asked.times >= len(LOOKS_AFTER_LAUNCH_S)
+    assert told == ["not read: launch flags, environment, versions and GPUs: gpu1: no answer in time"]
+
+
+async def test_host_that_answers_at_last_is_told_nothing_of() -> None:
+    asked = Asked(SourceLost("gpu1: no answer in time"), Seen(Fingerprint(env={}), "", "7 5.0"))
+    session, _ = await run(Channel("1", Told(*chunks(LAUNCH, *[DECODE] * 20)), asked))
+    assert not [event.text for event in session.snapshot(0.0).events if "gpu1" in event.text]
+    assert session.server("1").lives[-1].process == "7 5.0"
+
+
 async def test_refused_source_is_remembered_and_the_others_go_on() -> None:
     refused = Channel("1", Told(Refused(0.0, "gpu1: host key unknown. Run `ssh gpu1` once.")))
     session, feed = await run(refused, Channel("2", Told(*chunks(DECODE))))
@@ -137,5 +153,9 @@ def test_environment_that_could_be_read_in_part_proves_no_absence() -> None:
     whole, part = fingerprint_of(server(1, "/a")), fingerprint_of(server(1, "/a", "no permission"))
     assert whole is not None
     assert part is not None
-    assert (whole.env, part.env) == ({"NCCL_PROTO": "LL"}, None)
+    assert (whole.env, whole.env_is_partial, whole.unread) == ({"NCCL_PROTO": "LL"}, False, ())
+    assert (part.env, part.env_is_partial, part.unread) == ({"NCCL_PROTO": "LL"}, True, ("environment: no permission",))
+    reference = Fingerprint(env={"NCCL_PROTO": "Simple", "NCCL_ALGO": "Ring"})
+    assert [difference.name for difference in compare(reference, whole)] == ["NCCL_PROTO", "NCCL_ALGO"]
+    assert [difference.name for difference in compare(reference, part)] == ["NCCL_PROTO"]
     assert fingerprint_of(None) is None

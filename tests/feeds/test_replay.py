@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from specmon.captures.manifest import Life
 from specmon.captures.reader import Arrivals
 from specmon.feeds.replay import LONGEST_SILENCE_S, ReplayFeed, ReplayLog
 from specmon.feeds.timeline import Timeline, timeline_of
@@ -237,3 +238,17 @@ async def test_every_speed_comes_to_the_same_end(tmp_path: Path, speed: float) -
         server = feed.snapshot().baseline
         assert server is not None
         assert (server.samples, server.clean) == (10, 9)
+
+
+async def test_gaps_of_a_captured_fingerprint_are_told_once(tmp_path: Path) -> None:
+    path, hand = write(tmp_path / "a.log", [0, 1, 2]), Hand()
+    life = Life(started_at=FIRST - 5, env={}, unread=("GPUs: there is no nvidia-smi",))
+    log = ReplayLog("1", path, timeline(path), (life,))
+    feed = ReplayFeed(lambda: Session(mode="replay"), [log], speed=math.inf, clock=hand.clock, sleep=hand.sleep)
+    async with running(feed):
+        await hand.turn(1.0)
+        for _ in range(2):
+            told = [event.text for event in feed.snapshot().events if "GPUs" in event.text]
+            assert told == ["not read: GPUs: there is no nvidia-smi"]
+            feed.seek(FIRST)
+            await hand.turn(1.0)

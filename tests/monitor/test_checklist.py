@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
 from specmon.clients.result import ClientResult
@@ -71,6 +73,14 @@ def points(session: Session) -> dict[str, CheckPoint]:
 def test_baseline_reproduces_its_reference(reference: Reference | None, state: str, part: str) -> None:
     point = points(session_of(reference=reference))["reproduces"]
     assert (point.state, part in point.evidence) == (state, True), point.evidence
+
+
+def test_reference_that_is_younger_than_the_log_is_told() -> None:
+    younger = REFERENCE.model_copy(update={"recorded_at": datetime(2026, 3, 1, tzinfo=UTC)})
+    older = REFERENCE.model_copy(update={"recorded_at": datetime(2026, 2, 20)})
+    told = {notice.kind: notice.text for notice in session_of(reference=younger).notices()}
+    assert "was recorded on 2026-03-01, after this log was written" in told["reference_younger"]
+    assert session_of(reference=older).notices() == ()
 
 
 def test_method_is_sound_when_both_logs_are_confirmed() -> None:

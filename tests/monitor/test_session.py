@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from specmon.monitor.notices import notices_of
 from specmon.monitor.session import Session
 from specmon.monitor.snapshot import LinkState, MarkKind, Role, Severity, Trust, Verdict
 from specmon.references.fingerprint import Fingerprint
@@ -256,6 +257,42 @@ def test_fingerprint_that_contradicts_is_the_next_lifes() -> None:
     assert server.lives[1].conditions.env == {}
     assert session.run_index("b") == 2
     assert "restarted: 2 variables differ" in [line.text for line in session.snapshot(START).events]
+
+
+def test_later_look_at_the_same_process_replaces_the_earlier_one() -> None:
+    session = Session()
+    feed(session, "b", _BASE)
+    session.attach_fingerprint("b", Fingerprint(env={"NCCL_CUMEM_ENABLE": "1"}), "7 5.0")
+    session.attach_fingerprint("b", Fingerprint(env={"NCCL_CUMEM_ENABLE": "0"}), "7 5.0")  # its child has its own
+    session.attach_fingerprint("b", Fingerprint(env={"NCCL_CUMEM_ENABLE": "0"}), "8 6.0")  # the next one, seen early
+    server = session.servers[0]
+    assert server.lives[0].conditions.env == {"NCCL_CUMEM_ENABLE": "0"}
+    assert server.lives[0].process == "7 5.0"
+    feed(session, "b", launch(100) + ready(101), offset=len(_BASE))
+    assert server.lives[1].process == "8 6.0"
+
+
+def test_conditions_are_those_of_log_and_process_together() -> None:
+    session = Session()
+    feed(session, "b", launch(0, tp_size=8) + "h:1:1 [0] NCCL INFO NCCL_ALGO set by environment to Ring\n")
+    session.attach_fingerprint("b", Fingerprint(flags={"tp_size": 4, "log_only": 1}, versions={"engine": "0.5.16"}))
+    life = session.servers[0].life
+    assert life is not None
+    assert life.conditions.flags is not None
+    assert (life.conditions.flags["tp_size"], life.conditions.flags["log_only"]) == (8, 1)
+    assert (life.conditions.env, life.conditions.env_is_partial) == ({"NCCL_ALGO": "Ring"}, True)
+    assert life.conditions.versions == {"engine": "0.5.16"}
+
+
+def test_what_could_not_be_read_is_a_notice() -> None:
+    session = Session()
+    feed(session, "b", _BASE)
+    session.attach_fingerprint("b", Fingerprint(env={}, unread=("GPUs: there is no nvidia-smi", "engine version: x")))
+    session.finish()
+    notices = notices_of(session.servers[0], is_finished=True)
+    assert [notice.text for notice in notices if notice.kind == "conditions_unread"] == [
+        "not read: GPUs: there is no nvidia-smi; engine version: x. A difference there is not seen."
+    ]
 
 
 def test_log_lines_cannot_steer_a_terminal_and_carry_their_verdict() -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from specmon.references.diff import compare
+import pytest
+
+from specmon.references.diff import compare, compare_references
 from specmon.references.fingerprint import Fingerprint
+from tests.references.forms import level, reference, session
 
 
 def names(before: Fingerprint, now: Fingerprint, *, is_speculation_expected: bool = False) -> list[tuple[str, str]]:
@@ -53,3 +56,99 @@ def test_speculation_is_expected_between_the_two_servers_only() -> None:
 def test_equal_fingerprints_differ_in_nothing() -> None:
     one = Fingerprint(env={"NCCL_PROTO": "LL"}, flags={"tp_size": 8}, gpu={"count": 8}, versions={"nccl": "2.27.3"})
     assert compare(one, one) == ()
+
+
+PARTIAL = Fingerprint(env={"NCCL_PROTO": "LL"}, env_is_partial=True)
+
+
+def test_environment_that_is_known_in_part_proves_no_absence() -> None:
+    whole = Fingerprint(env={"CUDA_MODULE_LOADING": "AUTO", "NCCL_PROTO": "LL"})
+    assert compare(PARTIAL, whole) == ()
+    assert compare(whole, PARTIAL) == ()
+
+
+def test_variable_that_is_known_to_have_been_set_is_missed_in_a_whole_environment() -> None:
+    assert names(PARTIAL, Fingerprint(env={})) == [("NCCL_PROTO", "matters")]
+    assert names(PARTIAL, Fingerprint(env={"NCCL_PROTO": "Simple"})) == [("NCCL_PROTO", "matters")]
+
+
+def test_none_within_a_flag_is_as_good_as_no_entry() -> None:
+    live = Fingerprint(flags={"config": {"backend": "full", "limit": None}, "names": ["a", None]})
+    read = Fingerprint(flags={"config": {"backend": "full"}, "names": ["a", "None"]})
+    assert compare(read, live) == ()
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({}, []),
+        ({"engine": "vllm"}, [("engine", "matters")]),
+        ({"engine_version": "0.5.10"}, [("engine_version", "matters")]),
+        ({"model": "/models/other"}, [("model", "matters")]),
+        ({"model": "/elsewhere/m"}, [("model", "noise")]),
+        ({"host": "gpu02"}, [("host", "unknown")]),
+        ({"host": None, "model": None, "engine": None}, []),  # what is not known differs in nothing
+        ({"note": "x", "tolerance": 0.1}, []),
+    ],
+)
+def test_references_differ_in_their_engine_model_and_host_too(
+    change: dict[str, object], expected: list[tuple[str, str]]
+) -> None:
+    one = reference(session(level(88.8)))
+    found = compare_references(one, one.model_copy(update=change))
+    assert [(difference.name, difference.weight) for difference in found] == expected
+
+
+def test_model_that_a_flag_names_too_is_told_once() -> None:
+    one = reference(session(level(88.8)))
+    sides = [
+        one.model_copy(update={"model": path, "fingerprint": Fingerprint(flags={"model_path": path})})
+        for path in ("/models/a", "/models/b")
+    ]
+    assert [difference.name for difference in compare_references(*sides)] == ["model_path"]
+
+
+def test_partial_environment_proves_what_is_in_it_and_no_absence() -> None:
+    before = Fingerprint(env={"NCCL_PROTO": "LL", "NCCL_ALGO": "Ring"})
+    now = Fingerprint(env={"NCCL_ALGO": "Tree", "NCCL_NTHREADS": "512"}, env_is_partial=True)
+    assert names(before, now) == [("NCCL_ALGO", "matters"), ("NCCL_NTHREADS", "matters")]
+    assert names(now, before) == [("NCCL_ALGO", "matters"), ("NCCL_NTHREADS", "matters")]
+
+
+def test_cause_names_the_file_that_sets_it() -> None:
+    now = Fingerprint(env={"NCCL_PROTO": "Simple"}, env_from={"NCCL_PROTO": "/etc/nccl.conf"})
+    (changed,) = compare(Fingerprint(env={"NCCL_PROTO": "LL"}), now)
+    assert changed.origin == "now from /etc/nccl.conf"
+    assert changed.reason.startswith("the protocol of every all-reduce")
+    (lost,) = compare(now, Fingerprint(env={}))
+    assert lost.origin == "before from /etc/nccl.conf"
+
+
+def test_same_value_from_a_file_and_from_the_environment_is_no_difference() -> None:
+    file = Fingerprint(env={"NCCL_PROTO": "LL"}, env_from={"NCCL_PROTO": "/etc/nccl.conf"})
+    assert compare(Fingerprint(env={"NCCL_PROTO": "LL"}), file) == ()
+
+
+def test_list_of_one_is_what_a_command_line_shows_of_it() -> None:
+    assert compare(Fingerprint(flags={"cuda_graph_bs": [1]}), Fingerprint(flags={"cuda_graph_bs": 1})) == ()
+
+
+def test_log_counts_before_the_command_line_and_a_process_before_the_log() -> None:
+    read = Fingerprint(
+        flags={"speculative_algorithm": "NEXTN", "port": 1}, env={"NCCL_PROTO": "LL"}, env_is_partial=True
+    )
+    both = read.with_log({"speculative_algorithm": "EAGLE"}, {"NCCL_PROTO": "Simple", "NCCL_ALGO": "Ring"}, "0.5.16")
+    assert both.flags == {"speculative_algorithm": "EAGLE", "port": 1}
+    assert (both.env, both.env_is_partial) == ({"NCCL_PROTO": "LL", "NCCL_ALGO": "Ring"}, True)
+    assert both.versions == {"engine": "0.5.16"}
+
+
+def test_log_alone_proves_no_absence() -> None:
+    log = Fingerprint().with_log(None, {"NCCL_ALGO": "Ring"}, None)
+    assert names(Fingerprint(env={"NCCL_PROTO": "LL", "NCCL_ALGO": "Ring"}), log) == []
+    assert Fingerprint().with_log(None, {}, None).is_empty
+
+
+def test_environment_of_a_process_that_was_read_whole_is_not_added_to() -> None:
+    whole = Fingerprint(env={}).with_log(None, {"NCCL_ALGO": "Ring"}, None)
+    assert (whole.env, whole.env_is_partial) == ({}, False)

@@ -124,6 +124,11 @@ def test_missing_file_or_directory_is_a_sentence(tmp_path: Path, missing: str) -
         load(tmp_path / missing)
 
 
+def test_file_of_a_windows_editor_is_read(tmp_path: Path) -> None:
+    (tmp_path / "w.toml").write_bytes(b"\xef\xbb\xbf" + GOOD.replace("\n", "\r\n").encode())
+    assert load(tmp_path / "w.toml").name == "nccl-tuned"
+
+
 def test_binary_file_is_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "b.toml").write_bytes(b"\xff\x00\x81")
     with pytest.raises(ConfigError, match="not UTF-8"):

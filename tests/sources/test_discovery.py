@@ -59,9 +59,82 @@ def test_server_is_told_by_its_command_line(args: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("args", "engine", "role", "port", "flags"),
+    [
+        (
+            ("/opt/venv/bin/python3", "/opt/venv/bin/vllm", "serve", "/m", "-tp", "8", "--enforce-eager"),
+            "vllm",
+            "baseline",
+            8000,
+            {"model": "/m", "tensor_parallel_size": 8, "enforce_eager": True},
+        ),
+        (
+            ("python3", "-m", "vllm.entrypoints.openai.api_server", "--model", "/m", "--port=9"),
+            "vllm",
+            "baseline",
+            9,
+            {"model": "/m", "port": 9},
+        ),
+        (
+            ("vllm", "serve", "/m", "--speculative-config", '{"method": "ngram", "num_speculative_tokens": 4}'),
+            "vllm",
+            "speculative",
+            8000,
+            {"model": "/m", "speculative_config": {"method": "ngram", "num_speculative_tokens": 4}},
+        ),
+        (
+            ("./build/bin/llama-server", "-m", "/t.gguf", "-c", "4096", "-np", "4", "-ngl", "99", "--metrics"),
+            "llama.cpp",
+            "baseline",
+            8080,
+            {"model": "/t.gguf", "ctx_size": 4096, "parallel": 4, "n_gpu_layers": 99, "metrics": True},
+        ),
+        (
+            ("llama-server", "-m", "/t.gguf", "-md", "/d.gguf", "--spec-draft-n-max", "4", "--port", "81"),
+            "llama.cpp",
+            "speculative",
+            81,
+            {"model": "/t.gguf", "model_draft": "/d.gguf", "n_max": 4, "port": 81},
+        ),
+        (
+            ("python3", "/usr/local/bin/trtllm-serve", "serve", "/m", "--extra_llm_api_options", "x.yaml"),
+            "tensorrt-llm",
+            "unknown",
+            8000,
+            {"model": "/m", "extra_llm_api_options": "x.yaml"},
+        ),
+    ],
+)
+def test_servers_of_every_engine_are_found(
+    args: tuple[str, ...], engine: str, role: str, port: int, flags: dict[str, object]
+) -> None:
+    server = only(process(10, args))
+    assert (server.engine, server.role, server.port, server.flags) == (engine, role, port, flags)
+
+
+def test_options_of_llama_cpp_may_stand_in_its_environment() -> None:
+    server = only(process(10, ("llama-server",), environ=(("LLAMA_ARG_PORT", "81"), ("LLAMA_ARG_API_KEY", "sesame"))))
+    assert (server.port, server.env) == (81, {"LLAMA_ARG_PORT": "81"})
+
+
+def test_renamed_workers_of_vllm_give_their_environment() -> None:
+    server = only(
+        process(10, ("vllm", "serve", "/m")),
+        process(11, ("VLLM::EngineCore",), 10, (("A", ""), ("VLLM_USE_V1", "1"))),
+        process(12, ("VLLM::Worker_TP0",), 11, (("A", ""), ("NCCL_ALGO", "Ring"))),
+        process(13, ("VLLM::APIServer_1",), 10, (("A", ""), ("VLLM_OTHER", "1"))),
+    )
+    assert (server.scheduler_pids, server.env) == ((11, 12), {"NCCL_ALGO": "Ring", "VLLM_USE_V1": "1"})
+
+
+@pytest.mark.parametrize(
     "args",
     [
         (),
+        ("vllm", "bench", "serve"),
+        ("bash", "-c", "llama-server -m x"),
+        ("tail", "-f", "llama-server.log"),
+        ("llama-cli", "-m", "x"),
         ("bash", "-c", "python3 -m sglang.launch_server --tp 8"),
         ("timeout", "10", *LAUNCH),
         ("sudo", *LAUNCH),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,20 @@ from hypothesis import strategies as st
 
 from specmon.sources.cursor import FoundFile, NoFile
 from specmon.sources.events import FileIdentity
-from specmon.sources.remote_commands import LookAt, ReadProcesses, RemoteCommand, Tail, parse_command
+from specmon.sources.gpus import parse_gpus
+from specmon.sources.nccl_conf import ConfFile
+from specmon.sources.remote_commands import (
+    LookAt,
+    ReadGpus,
+    ReadProcesses,
+    ReadSurroundings,
+    RemoteCommand,
+    ResolvePath,
+    Tail,
+    parse_command,
+)
 from specmon.sources.remote_file import parse_look, parse_tick
+from specmon.sources.surroundings import parse_surroundings
 
 SHELLS = ["sh", "dash", "bash", "zsh", "busybox"]
 NAMES = ["a.log", "-n", "it's", '"; echo oops; "', "$(echo oops)", "a  b|c", "ü\u2028x", "*"]
@@ -25,6 +38,10 @@ COMMANDS: list[RemoteCommand] = [
     Tail("/a", 0, "/a"),
     Tail("/a.1", 123456789012, "/a", 5),
     ReadProcesses("[s]glang"),
+    ResolvePath("-it's"),
+    ReadSurroundings(7),
+    ReadSurroundings(7, "it's; $(x)", "/home/u", ("/opt/a venv", "-rf")),
+    ReadGpus(),
 ]
 
 
@@ -50,6 +67,8 @@ def shell(name: str, script: str, folder: Path) -> bytes:
             "grep",
             "date",
             "readlink",
+            "uname",
+            "sort",
         ):
             (tools / tool).symlink_to(program)
         environment["PATH"] = str(tools)
@@ -165,3 +184,55 @@ def test_foreign_lines_are_no_looks(line: bytes) -> None:
 @pytest.mark.parametrize("answer", [b"", b"\n", b"Welcome!\n", b"file\n", b"file 1 2\n", b"file 1 2 3 zz\n"])
 def test_foreign_answers_are_no_looks(answer: bytes) -> None:
     assert parse_look(answer) is None
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="no /proc here")
+@pytest.mark.parametrize("program", SHELLS)
+def test_surroundings_are_read_by_every_shell(program: str, tmp_path: Path) -> None:
+    packages = tmp_path / "a venv" / "lib" / f"python3.{sys.version_info.minor}" / "site-packages"
+    for name in ("sglang-0.5.16", "torch-2.9.1+cu130", "it's $(x)-1"):
+        (packages / f"{name}.dist-info").mkdir(parents=True)
+    conf = tmp_path / "it's a conf"
+    conf.write_bytes(b"NCCL_ALGO=Ring\n\xff")
+    question = ReadSurroundings(os.getpid(), str(conf), "", (str(tmp_path / "a venv"),))
+    found = parse_surroundings(shell(program, question.text(), tmp_path).partition(b"\nSTDERR")[0])
+    assert found.packages.items() >= {"sglang": "0.5.16", "torch": "2.9.1+cu130"}.items()
+    assert found.conf_files[0] == ConfFile(str(conf), b"NCCL_ALGO=Ring\n\xff")
+    assert (found.network, found.is_readable, found.is_gone) == ("same", True, False)
+    assert found.host_name == os.uname().nodename
+
+
+@pytest.mark.parametrize("program", SHELLS)
+def test_surroundings_of_a_process_that_is_gone(program: str, tmp_path: Path) -> None:
+    answer = shell(program, ReadSurroundings(2**22 + 1).text(), tmp_path).partition(b"\nSTDERR")[0]
+    assert parse_surroundings(answer).is_gone
+
+
+FAKES = {
+    "as it is now": ("printf '0, GPU-1, NVIDIA H200, 580.159.04, 143771, 700.00, 1980, 3201, [N/A], [N/A], "
+                     "Enabled, Disabled, 5, 16\\n'", ""),
+    "an old one": ("case $1 in *pcie*) echo 'Field \"x\" is not a valid field to query.'; exit 2;; esac; "
+                   "echo '0, GPU-1, NVIDIA A, 450.80.02, 15109, 70.00, 1590, 5001'", ""),
+    "without devices": ("echo No devices were found; exit 6", "nvidia-smi says: No devices were found"),
+    "hanging": ("sleep 1; exit 124", "nvidia-smi gave no answer in 8 s"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fake", FAKES)
+@pytest.mark.parametrize("program", ["sh", "dash", "bash", "zsh"])
+def test_gpus_are_read_by_every_shell(program: str, fake: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script, reason = FAKES[fake]
+    (tmp_path / "nvidia-smi").write_text(f"#!/bin/sh\n{script}\n")
+    (tmp_path / "nvidia-smi").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    gpus = parse_gpus(shell(program, ReadGpus().text(), tmp_path).partition(b"\nSTDERR")[0])
+    assert gpus.reason == reason
+    assert len(gpus.each) == (not reason)
+
+
+@pytest.mark.parametrize("program", SHELLS)
+def test_path_is_resolved(program: str, tmp_path: Path) -> None:
+    (tmp_path / "a\nb").touch()
+    (tmp_path / "-link").symlink_to("a\nb")
+    answer = shell(program, ResolvePath("-link").text(), tmp_path).partition(b"\nSTDERR")[0]
+    assert answer == str(tmp_path / "a\nb").encode()

@@ -67,13 +67,16 @@ class Life(BaseModel):
     command: tuple[str, ...] = ()
     flags: dict[str, JsonValue] | None = None
     env: dict[str, str] | None = None
+    env_from: dict[str, str] = {}
+    env_is_partial: bool = False
     versions: dict[str, str] | None = None
     gpu: dict[str, JsonValue] | None = None
+    unread: tuple[str, ...] = ()
 
     @property
     def fingerprint(self) -> Fingerprint:
         """The conditions alone."""
-        return Fingerprint(flags=self.flags, env=self.env, versions=self.versions, gpu=self.gpu)
+        return Fingerprint(**{name: getattr(self, name) for name in Fingerprint.model_fields})
 
 
 class Lives(BaseModel):

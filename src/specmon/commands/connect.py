@@ -19,9 +19,10 @@ from specmon.feeds.live import Channel, LiveFeed
 from specmon.monitor.asking import asked_load
 from specmon.monitor.session import Session
 from specmon.monitor.snapshot import Role
-from specmon.sources.address import HostAddress, RemotePlace, SourceAddress, parse_host
+from specmon.sources.address import HostAddress, LocalPlace, Place, RemotePlace, SourceAddress, parse_host
 from specmon.sources.discovery import Discovery, discover
 from specmon.sources.follow import BACKFILL_BYTES, Pace
+from specmon.sources.machine import ThisMachine
 from specmon.sources.remote_file import RemoteFile
 from specmon.sources.ssh import SshHost
 from specmon.visible import visible
@@ -81,9 +82,19 @@ async def _named(
         place, key = address.place, f"{number}"
         source = open_source(address, hosts, follow=True, from_start=from_start)
         session.add(key, source.name, role=role, label=address.label)
-        conditions = ProcessConditions(hosts.at(place.host), place.path) if isinstance(place, RemotePlace) else None
-        channels.append(Channel(key, source, conditions))
+        channels.append(Channel(key, source, conditions_of(place, hosts)))
     return channels
+
+
+def conditions_of(place: Place, hosts: Hosts) -> ProcessConditions | None:
+    """Who is asked about the process that writes a log; None where no process of a machine can be told."""
+    match place:
+        case RemotePlace(host, path):
+            return ProcessConditions(hosts.at(host), path)
+        case LocalPlace(path) if not place.is_glob:
+            return ProcessConditions(ThisMachine(), path)
+        case _:
+            return None
 
 
 async def _found(
@@ -123,7 +134,7 @@ def discovered_channels(
     With `host_name` the servers are called by that name instead of the one they listen on.
     """
     if found.reason or not found.servers:
-        click.echo(f"specmon: {host.name}: {found.reason or 'no SGLang server process is running there'}", err=True)
+        click.echo(f"specmon: {host.name}: {found.reason or 'no server process is running there'}", err=True)
     channels: list[Channel] = []
     for server in found.servers:
         if server.log_path is None:

@@ -16,6 +16,7 @@ from specmon.commands.dialects import found_dialects
 from specmon.commands.places import Hosts, expanded, local_folder, open_source
 from specmon.errors import ConfigError
 from specmon.formats.explaining import FAMILIAR, KIND_WORDS, OTHER, UNPARSED, ExplainedLine, Explainer
+from specmon.secrets import hide_in_text
 from specmon.sources.address import parse_source
 from specmon.sources.events import Chunk, Refused
 from specmon.sources.framing import LineFramer
@@ -134,5 +135,5 @@ def _document(log: str, account: _Account) -> dict[str, object]:
 
 
 def _text(line: ExplainedLine) -> str:
-    text = visible(line.text.decode("utf-8", "replace"))
+    text = hide_in_text(visible(line.text.decode("utf-8", "replace")))
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"

@@ -13,6 +13,7 @@ from functools import partial
 import click
 
 from specmon.monitor.feed import Feed
+from specmon.references.effects import known_effects
 from specmon.reports.plain import plain_lines
 
 
@@ -24,6 +25,7 @@ def has_screen() -> bool:
 
 async def show(feed: Feed, *, is_plain: bool, interval_s: float, theme: str | None, is_ascii: bool) -> int:
     """Run a feed until the user quits or, without a screen, until it has ended; the exit code is returned."""
+    known_effects()  # a fault in the user's own file is told on a plain terminal
     if is_plain or not has_screen():
         await print_lines(feed, interval_s=interval_s, write=click.echo, is_ascii=is_ascii)
         return 0

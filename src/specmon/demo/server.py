@@ -17,9 +17,20 @@ from typing import Protocol
 
 import asyncssh
 
+from specmon.sources.gpus import Gpus, gpus_answer
 from specmon.sources.processes import ProcessListing, RunningProcess, processes_answer
-from specmon.sources.remote_commands import HEAD_BYTES, LookAt, ReadProcesses, Tail, parse_command
+from specmon.sources.remote_commands import (
+    HEAD_BYTES,
+    LookAt,
+    ReadGpus,
+    ReadProcesses,
+    ReadSurroundings,
+    ResolvePath,
+    Tail,
+    parse_command,
+)
 from specmon.sources.ssh import SshHost, SshSettings
+from specmon.sources.surroundings import Surroundings, surroundings_answer
 
 HOST = "127.0.0.1"
 _NOT_A_SHELL = b"This is specmon's demo, not a shell: it answers specmon's own questions only.\n"
@@ -48,6 +59,14 @@ class DemoWorld(Protocol):
         """The processes that run at this moment."""
         ...
 
+    def surroundings(self, pid: int) -> Surroundings:
+        """What surrounds one of them: packages, driver, configuration files."""
+        ...
+
+    def gpus(self) -> Gpus:
+        """The GPUs of the host."""
+        ...
+
     def time(self) -> float:
         """The host's clock, s since 1970."""
         ...
@@ -59,6 +78,8 @@ class StillWorld:
 
     files: dict[str, VirtualFile] = field(default_factory=dict)
     running: list[RunningProcess] = field(default_factory=list)
+    around: dict[int, Surroundings] = field(default_factory=dict)  # by process
+    devices: Gpus = field(default_factory=Gpus)
     now: float = 0.0
 
     def file(self, path: str) -> VirtualFile | None:
@@ -66,6 +87,12 @@ class StillWorld:
 
     def processes(self) -> Sequence[RunningProcess]:
         return self.running
+
+    def surroundings(self, pid: int) -> Surroundings:
+        return self.around.get(pid, Surroundings(is_gone=True))
+
+    def gpus(self) -> Gpus:
+        return self.devices
 
     def time(self) -> float:
         return self.now
@@ -181,6 +208,15 @@ async def _handle(
                 await _tail(process, command, world, sleep)
             case ReadProcesses(pattern):
                 process.stdout.write(_processes(world, pattern))
+                process.exit(0)
+            case ResolvePath(path):
+                process.stdout.write(path.encode("utf-8", "surrogateescape"))  # this world has no links
+                process.exit(0)
+            case ReadSurroundings(pid):
+                process.stdout.write(surroundings_answer(world.surroundings(pid)))
+                process.exit(0)
+            case ReadGpus():
+                process.stdout.write(gpus_answer(world.gpus()))
                 process.exit(0)
             case _:
                 process.stderr.write(_NOT_A_SHELL)

@@ -7,7 +7,9 @@ from collections.abc import Callable, Sequence
 from specmon.captures.manifest import Life
 from specmon.captures.reader import Capture, CapturedLog
 from specmon.demo.server import VirtualFile
+from specmon.sources.gpus import Gpus
 from specmon.sources.processes import OutputTarget, RunningProcess
+from specmon.sources.surroundings import Surroundings
 
 _INIT = 1
 
@@ -54,6 +56,28 @@ class CaptureWorld:
             if (life := log.life_at(now)) is not None
             for process in _family(log, life)
         ]
+
+    def surroundings(self, pid: int) -> Surroundings:
+        """The versions of the life with this process, as its packages would show them."""
+        for log in self._capture.logs:
+            life = log.life_at(self.time())
+            if life is not None and life.pid == pid:
+                versions = dict(life.versions or {})
+                driver = versions.pop("driver", None)
+                if (engine := versions.pop("engine", None)) is not None:
+                    versions["sglang"] = engine
+                # The ports of the played host do not exist, so nobody is to ask there.
+                return Surroundings(log.server.host or None, driver, versions, network="other")
+        return Surroundings(is_gone=True)
+
+    def gpus(self) -> Gpus:
+        """The GPUs that the capture names."""
+        table = next((life.gpu for log in self._capture.logs for life in log.lives if life.gpu is not None), {})
+        count, name = table.get("count"), table.get("names")
+        if not isinstance(count, int) or not isinstance(name, str):
+            return Gpus()
+        fields = ("index", "uuid", "name")
+        return Gpus(tuple(dict(zip(fields, (f"{n}", f"GPU-{n}", name), strict=True)) for n in range(count)), "", fields)
 
 
 def _family(log: CapturedLog, life: Life) -> tuple[RunningProcess, RunningProcess]:

@@ -27,6 +27,7 @@ class Seen:
 
     fingerprint: Fingerprint | None  # None: no process writes the log
     reason: str = ""  # why not all could be seen
+    process: str = ""  # tells one process from the next
 
 
 class Conditions(Protocol):
@@ -114,14 +115,21 @@ class LiveFeed:
     async def _look(self, channel: Channel) -> None:
         if channel.conditions is None:
             return
+        fault = ""
         for delay_s in LOOKS_AFTER_LAUNCH_S:
             await self._sleep(delay_s)
             try:
                 seen = await channel.conditions.read()
-            except SpecmonError:
+            except SpecmonError as error:
+                fault = f"not read: launch flags, environment, versions and GPUs: {error}"
                 continue  # the log is followed all the same; the next look may succeed
+            fault = ""
             if seen.fingerprint is not None:
-                self._session.attach_fingerprint(channel.key, seen.fingerprint)
-            if seen.reason and self._told_reasons.get(channel.key) != seen.reason:
-                self._told_reasons[channel.key] = seen.reason
-                self._session.tell(channel.key, self._clock(), seen.reason)
+                self._session.attach_fingerprint(channel.key, seen.fingerprint, seen.process)
+            self._tell(channel, seen.reason)
+        self._tell(channel, fault)
+
+    def _tell(self, channel: Channel, reason: str) -> None:
+        if reason and self._told_reasons.get(channel.key) != reason:
+            self._told_reasons[channel.key] = reason
+            self._session.tell(channel.key, self._clock(), reason)

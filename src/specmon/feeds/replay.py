@@ -68,6 +68,7 @@ class ReplayFeed:
         self._session = new_session()
         self._fed = dict.fromkeys((log.key for log in logs), 0)
         self._life: dict[str, Life | None] = {}  # whose conditions the session has
+        self._told_unread: set[int] = set()  # lives whose gaps were told
         self._lives: dict[str, int] = {}  # lives that the session has seen, by log
         self._shown: tuple[int, int, Playback] | None = None  # what the last picture was made of
         self._generation = 0  # of the session: a seek back begins a new one
@@ -148,6 +149,7 @@ class ReplayFeed:
             self._session = self._new_session()
             self._fed = dict.fromkeys(self._fed, 0)
             self._life.clear()
+            self._told_unread.clear()
             self._lives.clear()
             self._generation += 1
             self._is_finished = False
@@ -195,3 +197,6 @@ class ReplayFeed:
         if life is not None and life is not self._life.get(log.key):
             self._life[log.key] = life
             self._session.attach_fingerprint(log.key, life.fingerprint)
+            if life.unread and id(life) not in self._told_unread:
+                self._told_unread.add(id(life))
+                self._session.tell(log.key, moment, life.fingerprint.unread_sentence)

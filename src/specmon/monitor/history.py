@@ -46,6 +46,7 @@ from specmon.monitor.life import Happening, Life
 from specmon.monitor.lives import Lives
 from specmon.monitor.snapshot import EventLine, Mark, MarkKind, Severity
 from specmon.monitor.trace import PlottedSample, Trace, excluded_word
+from specmon.secrets import hide_in_text
 
 _FULL_CACHE = 0.98  # usage from which waiting requests mean that the cache is the limit
 _HELD_EVENTS = 500
@@ -239,6 +240,8 @@ class History:
         life = self.lives.current or self.lives.begin()
         if event.at is not None:
             self._note_time(event.at)
+        if isinstance(event, Crashed | CrashExplained | StopRequested | Exited):
+            event = replace(event, detail=hide_in_text(event.detail))  # it quotes the log
         match event:
             case Launched():
                 self.lives.of_launch(event.at).launched(event.at, Launch(event.flags, event.is_complete, event.version))

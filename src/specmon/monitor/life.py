@@ -53,6 +53,8 @@ class Life:
         self.habits = Habits()
         self.draft_times = DraftTimes()
         self.fingerprint: Fingerprint | None = None
+        self._conditions: tuple[tuple[int, int, int, int], Fingerprint] | None = None
+        self.process = ""  # which process the fingerprint was read from
         self.server_pid: int | None = None  # of `Started server process`
         self.stats_pids: dict[int, float] = {}  # pid in the prefix of statistics lines: their last time
         self.stats_tags: set[str] = set()  # ranks of those lines
@@ -290,20 +292,19 @@ class Life:
 
     @property
     def conditions(self) -> Fingerprint:
-        """The fingerprint that was attached, else what the log alone proves."""
+        """What was read from the process, together with what the log proves."""
         from specmon.references.fingerprint import Fingerprint  # pydantic, for those who compare
 
-        flags = dict(self.launch.flags) if self.launch is not None else None
-        if self.fingerprint is None:
-            return Fingerprint.of_process(flags, None)
-        if self.fingerprint.flags is None and flags is not None:
-            return self.fingerprint.model_copy(update={"flags": flags})
-        return self.fingerprint
+        if self._conditions is None or self._conditions[0] != self.conditions_key:
+            read, launch = self.fingerprint or Fingerprint(), self.launch
+            flags, version = (None, None) if launch is None else (dict(launch.flags), launch.version)
+            self._conditions = (self.conditions_key, read.with_log(flags, self.env, version))
+        return self._conditions[1]
 
     @property
-    def conditions_key(self) -> tuple[int, int, int]:
+    def conditions_key(self) -> tuple[int, int, int, int]:
         """Changes when `conditions` may."""
-        return self.index, id(self.launch), id(self.fingerprint)
+        return self.index, id(self.launch), id(self.fingerprint), len(self.env)
 
     def figures(self, *, is_exact: bool = True) -> RunFigures:
         """The statistics so far; a picture for the screen may lag by a sample in five hundred."""

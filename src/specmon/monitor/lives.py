@@ -27,6 +27,7 @@ class Lives:
         self._on_restart = on_restart
         self._on_withdrawn = on_withdrawn
         self._next_fingerprint: Fingerprint | None = None
+        self._next_process = ""
 
     @property
     def current(self) -> Life | None:
@@ -38,6 +39,7 @@ class Lives:
         before = self.current
         life = Life(len(self.all) + 1)
         life.fingerprint, self._next_fingerprint = self._next_fingerprint, None
+        life.process, self._next_process = self._next_process, ""
         self.all.append(life)
         if before is not None:
             before.was_followed()
@@ -93,17 +95,21 @@ class Lives:
             return self.begin(at)
         return life
 
-    def attach_fingerprint(self, fingerprint: Fingerprint) -> None:
-        """Conditions read from outside the log.
+    def attach_fingerprint(self, fingerprint: Fingerprint, process: str = "") -> None:
+        """Conditions read from outside the log, of a process when that is known.
 
-        They belong to the present life when it has none yet, or when they say more of the same. Conditions
-        that contradict its own are the next life's: a process is seen before it writes its first line.
+        They belong to the present life when it has none yet, when they are of the same process, or when they say
+        more of the same. Conditions that contradict its own are the next life's: a process is seen before it writes
+        its first line.
         """
         life = self.current
-        if life is not None and (life.fingerprint is None or _extends(fingerprint, life.fingerprint)):
-            life.fingerprint = fingerprint
+        if life is not None and (
+            life.fingerprint is None
+            or (life.process == process if life.process and process else _extends(fingerprint, life.fingerprint))
+        ):
+            life.fingerprint, life.process = fingerprint, process or life.process
         else:
-            self._next_fingerprint = fingerprint
+            self._next_fingerprint, self._next_process = fingerprint, process
 
 
 def _is_new_year(at: float, previous: float, clock: Clock) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from specmon.monitor.snapshot import LogLine, Role
+from specmon.secrets import hide_in_text
 from specmon.visible import visible
 
 HELD_LINES = 1000
@@ -61,6 +62,7 @@ class LogBuffer:
 
 
 def line_text(raw: bytes) -> str:
-    """A line as text that cannot steer a terminal. Of a progress bar that redraws itself, the last state is shown."""
-    text = visible(raw.decode("utf-8", "replace").rstrip("\r\n").rsplit("\r", 1)[-1])
+    """A line as text that cannot steer a terminal and holds no key. Of a progress bar that redraws itself, the last
+    state is shown."""
+    text = hide_in_text(visible(raw.decode("utf-8", "replace").rstrip("\r\n").rsplit("\r", 1)[-1]))
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"

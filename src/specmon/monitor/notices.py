@@ -21,8 +21,17 @@ _CLASHES_TOLD = 4
 
 # Every kind there is, about a server or about the question as a whole.
 NOTICE_KINDS = (
-    *("batch_unsteady", "blob_data", "client_disagrees", "clock_backwards", "cut_columns", "dialect_failed"),
-    *("formats_clash", "gap", "kv_full", "no_clean_samples", "no_common_level", "no_date", "not_a_server_log"),
+    *("batch_unsteady", "blob_data", "client_disagrees", "clock_backwards", "conditions_unread", "cut_columns"),
+    *(
+        "dialect_failed",
+        "formats_clash",
+        "gap",
+        "kv_full",
+        "no_clean_samples",
+        "no_common_level",
+        "no_date",
+        "not_a_server_log",
+    ),
     *("outliers", "outside_window", "phases_disagree", "prefill_heavy", "ranks_missing", "reference_misfit"),
     *("reference_younger", "restart", "role_conflict", "speculation_inactive", "stats_missing", "unparsed"),
 )
@@ -179,6 +188,10 @@ def _of_phases(life: Life) -> list[Notice]:
 def _of_life(server: ServerMonitor, life: Life, figures: RunFigures, *, is_finished: bool) -> list[Notice]:
     found = []
     samples = figures.counted
+    if life.fingerprint is not None and life.fingerprint.unread:
+        found.append(
+            Notice("conditions_unread", f"{life.fingerprint.unread_sentence}. A difference there is not seen.")
+        )
     if figures.ranks_missing:
         found.append(
             Notice(

@@ -250,7 +250,8 @@ def _changes(before: Life, life: Life) -> str:
 
 def _unseen(before: Life, life: Life) -> str:
     """Which environment nobody read: a lost variable would be in it."""
-    missing = [word for word, each in (("earlier", before), ("present", life)) if each.conditions.env is None]
+    sides = (("earlier", before.conditions), ("present", life.conditions))
+    missing = [word for word, each in sides if each.env is None or each.env_is_partial]
     if not missing:
         return ""
     return f", the {' and the '.join(missing)} environment {'is' if len(missing) == 1 else 'are'} not known"

@@ -93,10 +93,10 @@ class ServerMonitor:
             self._set_link(LinkState.ENDED)
         self.version += 1
 
-    def attach_fingerprint(self, fingerprint: Fingerprint) -> None:
+    def attach_fingerprint(self, fingerprint: Fingerprint, process: str = "") -> None:
         """Conditions read from outside the log (see `Lives.attach_fingerprint`)."""
         self.version += 1
-        self.history.lives.attach_fingerprint(fingerprint)
+        self.history.lives.attach_fingerprint(fingerprint, process)
 
     def _set_link(self, state: LinkState, detail: str = "") -> None:
         if self.link.state is not state or detail:

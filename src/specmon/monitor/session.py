@@ -104,10 +104,10 @@ class Session:
 
         return Pictures(self)
 
-    def attach_fingerprint(self, key: str, fingerprint: Fingerprint) -> None:
-        """Conditions of a server that were read from outside its log."""
+    def attach_fingerprint(self, key: str, fingerprint: Fingerprint, process: str = "") -> None:
+        """Conditions of a server that were read from outside its log; `process` tells one process from the next."""
         server = self._entries[key].server if key in self._entries else self.add(key, key)
-        server.attach_fingerprint(fingerprint)
+        server.attach_fingerprint(fingerprint, process)
 
     def attach_client(self, evidence: ClientEvidence) -> None:
         """What a load generator measured of a server."""

@@ -15,4 +15,5 @@ class Difference:
     now: str | None
     weight: str  # "matters", "unknown", "expected", "noise"
     reason: str = ""  # why it weighs that much, when that is known
+    origin: str = ""  # the files that set it, where no process's environment does: "now from /etc/nccl.conf"
     began_with: bool = False  # it changed when the server left its reference

@@ -1,4 +1,4 @@
-"""What is known about the effect of single settings, kept as data in `effects.toml`."""
+"""What is known about the effect of single settings, kept as data in `effects.toml`: the user's own, then ours."""
 
 from __future__ import annotations
 
@@ -7,24 +7,32 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
 from importlib.resources import files
-from typing import Literal
+from pathlib import Path
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from specmon.errors import ConfigError
+from specmon.faults import sentence_of
+
+_Text = Annotated[str, Field(min_length=1)]
 
 
-class _Effect(BaseModel):
+class Effect(BaseModel):
+    """What some settings do to decode speed, and why."""
+
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     kind: Literal["env", "flag", "version", "gpu"]
     weight: Literal["matters", "expected", "noise"]
-    reason: str
-    names: tuple[str, ...]
+    reason: _Text
+    names: Annotated[tuple[_Text, ...], Field(min_length=1)]  # shell patterns
 
 
 class _Effects(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    effect: tuple[_Effect, ...]
+    effect: tuple[Effect, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +43,21 @@ class Weight:
     reason: str = ""
 
 
+def own_file() -> Path:
+    """Where a user's own knowledge lies."""
+    import platformdirs
+
+    return platformdirs.user_config_path("specmon") / "effects.toml"
+
+
 @cache
-def _known() -> tuple[_Effect, ...]:
-    text = files("specmon.references").joinpath("effects.toml").read_text(encoding="utf-8")
-    return _Effects.model_validate(tomllib.loads(text)).effect
+def known_effects() -> tuple[Effect, ...]:
+    """All effects in the order in which they are asked: the first that names a setting counts.
+
+    Raises ConfigError, naming file, line and key, when the user's own file is wrong.
+    """
+    ours = files("specmon.references").joinpath("effects.toml").read_text(encoding="utf-8")
+    return (*_own(own_file()), *_Effects.model_validate(tomllib.loads(ours)).effect)
 
 
 def weigh(kind: str, name: str, *, is_speculation_expected: bool) -> Weight:
@@ -47,7 +66,7 @@ def weigh(kind: str, name: str, *, is_speculation_expected: bool) -> Weight:
     Between a baseline and a speculative server the `speculative_*` flags are the subject of the study, so
     they are "expected"; between a reference and its own server they are not.
     """
-    for effect in _known():
+    for effect in known_effects():
         if effect.weight == "expected" and not is_speculation_expected:
             continue
         if effect.kind == kind and any(fnmatchcase(name, pattern) for pattern in effect.names):
@@ -55,3 +74,25 @@ def weigh(kind: str, name: str, *, is_speculation_expected: bool) -> Weight:
     if kind in ("version", "gpu"):
         return Weight("matters", "other kernels or another device")
     return Weight("unknown")
+
+
+def read_effects(path: Path) -> tuple[Effect, ...]:
+    """The effects of a file; ConfigError naming file, line and key."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"effects {path}: it is not UTF-8 text. Correct or remove the file.") from error
+    except OSError as error:
+        raise ConfigError(
+            f"effects {path}: {(error.strerror or str(error)).lower()}. Check its permissions."
+        ) from error
+    try:
+        return _Effects.model_validate(tomllib.loads(text)).effect
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"effects {path}: it is not valid TOML: {error}. Correct or remove the file.") from error
+    except ValidationError as error:
+        raise ConfigError(sentence_of("effects", str(path), text, error)) from error
+
+
+def _own(path: Path) -> tuple[Effect, ...]:
+    return read_effects(path) if path.is_file() else ()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -12,9 +13,13 @@ from pydantic import ValidationError
 from specmon.errors import ConfigError
 from specmon.faults import dotted, sentence_of
 from specmon.references.model import SCHEMA, Reference, ReferenceLevel
+from specmon.references.writing import is_cut
 
 _SHORT = re.compile(r"(?P<tok_s>\d+(?:\.\d+)?)(?:@(?P<running>\d+))?")
-_NAME = re.compile(r"[\w.+-]+")
+_NAME = re.compile(r"[\w+-][\w.+-]*")
+_LARGEST = 4 << 20  # bytes; one reference with every flag of a server has some 20 kB
+
+Warn = Callable[[str], None]
 
 
 def parse_short(text: str) -> Reference:
@@ -27,51 +32,110 @@ def parse_short(text: str) -> Reference:
     return Reference(name="by hand", levels=(ReferenceLevel(running=running, tok_s=tok_s),))
 
 
+def is_path(name: str) -> bool:
+    """Whether a reference is named by its file and not by its name."""
+    return name.endswith(".toml") or "/" in name
+
+
+def require_name(name: str) -> str:
+    """A name that becomes a file name; ConfigError for any other."""
+    if _NAME.fullmatch(name) is None or is_path(name):
+        raise ConfigError(
+            f"reference {name!r}: a name has letters, digits and . _ + - only and begins with none of the dots; "
+            "the file is NAME.toml."
+        )
+    return name
+
+
+def named_file(name: str, folders: tuple[Path, ...]) -> Path | None:
+    """NAME.toml in the first folder that has it; None when no folder has."""
+    return next((path for folder in folders if (path := folder / f"{name}.toml").is_file()), None)
+
+
 def find(name: str, folders: tuple[Path, ...]) -> Path:
     """The file of a reference: a path as it is, else NAME.toml in the first folder that has it."""
     if is_path(name):
         return Path(name).expanduser()
     if _NAME.fullmatch(name) is None:
         raise ConfigError(f"reference {name!r}: a name has letters, digits and . _ + - only; or give a path to a file.")
-    for folder in folders:
-        if (path := folder / f"{name}.toml").is_file():
-            return path
+    if (path := named_file(name, folders)) is not None:
+        return path
     places = " or ".join(str(folder) for folder in folders)
     if Path("references") not in folders:
         places += ", and no ./references here"
-    raise ConfigError(f"reference {name!r}: there is no {name}.toml in {places}. Write one, or use --reference-tok-s.")
+    raise ConfigError(
+        f"reference {name!r}: there is no {name}.toml in {places}. "
+        "`specmon reference list` shows what there is; --reference-tok-s needs no file."
+    )
 
 
-def is_path(name: str) -> bool:
-    """Whether --reference gives a file, and not the name of a reference."""
-    return name.endswith(".toml") or "/" in name
+def stored(folders: tuple[Path, ...]) -> Iterator[Path]:
+    """Every reference file of the folders, by folder and name; a folder that is not there holds none."""
+    for folder in folders:
+        try:
+            yield from sorted(path for path in folder.iterdir() if path.suffix == ".toml" and path.is_file())
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise ConfigError(f"references {folder}: {_reason(error)}. Check the folder.") from error
 
 
-def load(path: Path, *, warn: Callable[[str], None] = lambda _: None) -> Reference:
+def read_text(path: Path) -> str:
+    """The text of a reference file, or ConfigError."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(_LARGEST + 1)
+    except OSError as error:
+        raise ConfigError(f"reference {path}: {_reason(error)}. Check the path.") from error
+    if len(content) > _LARGEST:
+        raise ConfigError(f"reference {path}: it is larger than {_LARGEST >> 20} MB. Name a reference file.")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"reference {path}: it is not UTF-8 text. Name a reference file.") from error
+
+
+def load(path: Path, *, warn: Warn = lambda _: None, now: datetime | None = None) -> Reference:
     """Read a reference file; raises ConfigError naming file, line and key.
 
     A file of a newer schema may hold keys that we do not know: each is told through `warn` and left out.
+    With `now`, a time that lies in the future is an error.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"reference {path}: it is not UTF-8 text. Is this a reference file?") from error
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise ConfigError(f"reference {path}: {reason}. Check the path.") from error
+    return parse(read_text(path), str(path), warn=warn, now=now)
+
+
+def parse(text: str, place: str, *, warn: Warn = lambda _: None, now: datetime | None = None) -> Reference:
+    """The reference in a text; `place` is how its file is called."""
     try:
         content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"reference {path}: it is not valid TOML: {error}. Was the file cut?") from error
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise ConfigError(
+            f"reference {place}: it is not valid TOML: {error}. If it was cut, take it from a copy."
+        ) from error
+    if is_cut(text):
+        raise ConfigError(f"reference {place}: its last line is missing, so the file was cut. Take it from a copy.")
     try:
-        return Reference.model_validate(content)
+        return _validated(content, now)
     except ValidationError as error:
         unknown = [fault["loc"] for fault in error.errors() if fault["type"] == "extra_forbidden"]
-        if _is_newer(content) and len(unknown) == error.error_count():
-            for keys in unknown:
-                warn(f"reference {path}: {dotted(keys)} is not known to this version and is left out.")
-            return Reference.model_validate(_without(content, unknown))
-        raise ConfigError(sentence_of("reference", str(path), text, error)) from error
+        if not (_is_newer(content) and unknown):
+            raise ConfigError(sentence_of("reference", place, text, error)) from error
+    try:
+        # What is not known hides other faults, or makes them: a table with such a key does not count as one.
+        reference = _validated(_without(content, unknown), now)
+    except ValidationError as error:
+        raise ConfigError(sentence_of("reference", place, text, error)) from error
+    for keys in unknown:
+        warn(f"reference {place}: {dotted(keys)} is not known to this version and is left out.")
+    return reference
+
+
+def _validated(content: Mapping[str, object], now: datetime | None) -> Reference:
+    return Reference.model_validate(content, context={"now": now})
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()
 
 
 def _is_newer(content: Mapping[str, object]) -> bool:

@@ -168,7 +168,9 @@ def _about_all(session: Session, judged: Judged | None) -> list[str]:
     lines += [f"! {notice.text}" for notice in session.notices() if notice.kind == "reference_younger"]
     for cause in trust.causes[:8]:
         was = "" if cause.kind == "graph" and cause.before is None else f" was {cause.before or 'unset'},"
-        lines.append(f"differs from the reference: {cause.name}{was} is {cause.now or 'unset'}")
+        why = "; ".join(filter(None, (cause.origin, cause.reason)))
+        change = f"{cause.name}{was} is {cause.now or 'unset'}"
+        lines.append(f"differs from the reference: {change}{f' ({why})' if why else ''}")
     return lines
 
 

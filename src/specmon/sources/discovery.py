@@ -1,6 +1,6 @@
 """Which LLM servers run on a machine, how they were started, and where their logs go.
 
-First for SGLang on Linux. One script, one round trip; everything else is a pure reading of its answer.
+On Linux, from /proc. One script, one round trip; everything else is a pure reading of its answer.
 """
 
 from __future__ import annotations
@@ -8,23 +8,21 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
 from typing import Literal
 
+from specmon.sources.engines import ENGINES, PATTERN, Engine, recognise
 from specmon.sources.launch_flags import FlagValue, hide_secrets, is_harmless, parse_flags
+from specmon.sources.machine import Machine
 from specmon.sources.processes import OutputTarget, ProcessListing, RunningProcess, list_local_processes, list_processes
-from specmon.sources.ssh import SshHost
+from specmon.sources.remote_commands import ReadSurroundings
+from specmon.sources.surroundings import question_about
 
-# The brackets keep the pattern from matching the command line that carries it.
-PATTERN = "[s]glang"
-
-_DEFAULT_PORT = 30000  # SGLang's own
 _ENV_NAMES = re.compile(
     r"(?:NCCL|CUDA|SGLANG|VLLM|GGML|LLAMA_ARG|TRTLLM|TLLM|TORCH|PYTORCH|OMP|MKL|UCX|GLOO|FLASHINFER|TRITON|HIP|ROCR|RCCL"
     r"|HSA)_[A-Za-z0-9_]*"
 )
-_PYTHON = re.compile(r"(?:python|pypy)[0-9.]*")
-_TITLE = "sglang::"
+_SPECULATION = ("speculative_algorithm", "speculative_config", "speculative_model", "model_draft", "spec_type")
+_BEHIND_A_FILE = ("config", "extra_llm_api_options")  # a configuration file may hold the rest
 
 Role = Literal["baseline", "speculative", "unknown"]
 
@@ -34,7 +32,7 @@ class DiscoveredServer:
     """A running server and what can be known of it from outside."""
 
     pid: int
-    engine: str  # "sglang"
+    engine: str  # as the log formats call it
     args: tuple[str, ...]  # the command line, secrets replaced
     flags: Mapping[str, FlagValue]  # in the log's own names, secrets left out
     role: Role
@@ -46,6 +44,8 @@ class DiscoveredServer:
     env: Mapping[str, str] = field(default_factory=dict)  # by the allow-list, secrets left out
     env_reason: str = ""  # why the environment is incomplete; empty when it is not
     scheduler_pids: tuple[int, ...] = ()
+    is_hidden: bool = False  # another user's: neither its output nor its environment can be seen
+    surroundings: ReadSurroundings | None = field(default=None, repr=False, compare=False)  # what to ask for the rest
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Discovery:
     reason: str = ""  # why there may be more than was found; empty otherwise
 
 
-async def discover(host: SshHost) -> Discovery:
+async def discover(host: Machine) -> Discovery:
     """Find the servers of a host. SourceLost or SourceRefused when it cannot be reached."""
     return find_servers(await list_processes(host, PATTERN))
 
@@ -70,34 +70,42 @@ def find_servers(listing: ProcessListing) -> Discovery:
     """Read the servers out of a process listing, the oldest first."""
     if not listing.has_proc:
         return Discovery((), "The host has no /proc, so running servers cannot be found: name the logs instead.")
-    launchers = {
-        process.pid: words for process in listing.processes if (words := _server_words(process.args)) is not None
-    }
+    launchers = {process.pid: found for process in listing.processes if (found := recognise(process.args)) is not None}
     by_pid = {process.pid: process for process in listing.processes}
     servers = []
-    for pid, words in launchers.items():
+    for pid, (engine, words) in launchers.items():
         launcher = by_pid[pid]
         # Workers made by fork keep the command line of the server they belong to.
         if any(ancestor in launchers for ancestor in _ancestors(launcher, by_pid)):
             continue
         family = [process for process in listing.processes if pid in _ancestors(process, by_pid)]
-        servers.append(_server(launcher, words, family))
+        servers.append(_server(engine, launcher, words, family))
     return Discovery(tuple(sorted(servers, key=lambda server: (server.started_at or 0.0, server.pid))))
 
 
-def _server(launcher: RunningProcess, words: Sequence[str], family: Sequence[RunningProcess]) -> DiscoveredServer:
-    flags = parse_flags(words)
-    schedulers = [process for process in family if process.args and process.args[0].startswith(f"{_TITLE}scheduler")]
+def engine_of(server: DiscoveredServer) -> Engine:
+    """What is known of the engine of a found server."""
+    return next(engine for engine in ENGINES if engine.name == server.engine)
+
+
+def _server(
+    engine: Engine, launcher: RunningProcess, words: Sequence[str], family: Sequence[RunningProcess]
+) -> DiscoveredServer:
+    flags = parse_flags(words, engine)
+    schedulers = [process for process in family if process.args and process.args[0].startswith(engine.titles)]
     env, env_reason = _environment(launcher, schedulers)
     log_path, log_reason = choose_log(launcher.outputs)
-    port, listens_on = flags.get("port"), flags.get("host")
+    # llama.cpp takes every option from the environment too
+    port, listens_on = flags.get("port", env.get("LLAMA_ARG_PORT")), flags.get("host", env.get("LLAMA_ARG_HOST"))
+    if isinstance(port, str) and port.isascii() and port.isdecimal():
+        port = int(port)
     return DiscoveredServer(
         pid=launcher.pid,
-        engine="sglang",
+        engine=engine.name,
         args=hide_secrets(launcher.args),
         flags=flags,
         role=_role(flags),
-        port=port if isinstance(port, int) and not isinstance(port, bool) else _DEFAULT_PORT,
+        port=port if isinstance(port, int) and not isinstance(port, bool) else engine.port,
         host=listens_on if isinstance(listens_on, str) else None,
         started_at=launcher.started_at,
         log_path=log_path,
@@ -105,6 +113,8 @@ def _server(launcher: RunningProcess, words: Sequence[str], family: Sequence[Run
         env=env,
         env_reason=env_reason,
         scheduler_pids=tuple(process.pid for process in schedulers),
+        is_hidden=all(output.target is None for output in launcher.outputs.values()),
+        surroundings=question_about(launcher),
     )
 
 
@@ -150,48 +160,22 @@ def _environment(launcher: RunningProcess, schedulers: Sequence[RunningProcess])
         if entries is None:
             hidden.append(process.pid)
             continue
-        env.update({name: value for name, value in entries if _is_wanted(name, value)})
+        env.update({name: value for name, value in entries if is_wanted(name, value)})
     if not hidden:
         return dict(sorted(env.items())), ""
     pids = ", ".join(str(pid) for pid in hidden)
     return dict(sorted(env.items())), f"no permission to read the environment of process {pids} (another user's)"
 
 
-def _is_wanted(name: str, value: str) -> bool:
+def is_wanted(name: str, value: str) -> bool:
+    """Whether a variable belongs to the conditions, by the allow-list, and holds no secret."""
     return bool(_ENV_NAMES.fullmatch(name)) and is_harmless(name, value)
 
 
-def _server_words(args: Sequence[str]) -> Sequence[str] | None:
-    """The words behind the one that makes a command line a server's; None when none does.
-
-    A shell that was given the whole command as one word is not the server, nor is `timeout`, `sudo` or `uv run`
-    before it: those have children of their own.
-    """
-    if not args:
-        return None
-    program = PurePosixPath(args[0]).name
-    if program == "sglang" and args[1:2] == ("serve",):
-        return args[2:]
-    if not _PYTHON.fullmatch(program):
-        return None
-    for index, word in enumerate(args[1:], start=1):
-        before = args[index - 1]
-        if before == "-m" and word == "sglang.launch_server":
-            return args[index + 1 :]
-        is_script = not before.startswith("-") or before in ("-u", "-O", "-I", "-B")
-        if is_script and word.endswith("sglang/launch_server.py"):
-            return args[index + 1 :]
-        # `sglang serve` is a Python script, and so is what `python -m sglang.cli.main serve` runs
-        is_entry = PurePosixPath(word).name == "sglang" or word in ("sglang.cli.main", "sglang.cli")
-        if is_entry and args[index + 1 : index + 2] == ("serve",):
-            return args[index + 2 :]
-    return None
-
-
 def _role(flags: Mapping[str, FlagValue]) -> Role:
-    if flags.get("speculative_algorithm") not in (None, "None", ""):
+    if any(flags.get(name) not in (None, "None", "none", "", {}) for name in _SPECULATION):
         return "speculative"
-    return "unknown" if "config" in flags else "baseline"  # a configuration file may hold the rest
+    return "unknown" if any(name in flags for name in _BEHIND_A_FILE) else "baseline"
 
 
 def _ancestors(process: RunningProcess, by_pid: Mapping[int, RunningProcess]) -> list[int]:

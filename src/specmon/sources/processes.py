@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from specmon.errors import SourceLost
+from specmon.sources.machine import Machine
 from specmon.sources.remote_commands import ReadProcesses
-from specmon.sources.ssh import SshHost
 
 _PARENT, _START = 1, 19  # places in /proc/PID/stat, counted behind the name in brackets
 
@@ -42,7 +42,7 @@ class ProcessListing:
     host_time: float | None = None  # s since 1970 by the host's clock
 
 
-async def list_processes(host: SshHost, pattern: str) -> ProcessListing:
+async def list_processes(host: Machine, pattern: str) -> ProcessListing:
     """List a host's processes whose command line matches an extended regular expression."""
     result = await host.run(ReadProcesses(pattern).text())
     if not result.stdout.startswith(b"clock "):

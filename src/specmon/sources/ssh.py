@@ -17,10 +17,10 @@ import asyncssh
 
 from specmon.errors import SourceLost, SourceRefused
 from specmon.sources.address import HostAddress, parse_host
-from specmon.sources.ssh_errors import channel_error, connect_error, hand_command, wants_answer
+from specmon.sources.machine import READ_BYTES, CommandResult, IsWhole
+from specmon.sources.ssh_errors import channel_error, connect_error, forwarding_error, hand_command, wants_answer
 from specmon.sources.ssh_login import KeyKnowledge, LoginClient, Prompt, ask_passphrase, trusted_keys
 
-READ_BYTES = 65536  # a tenth of the CPU that reading by lines costs
 _PROMPT_LIMIT_S = 180.0  # a person looks for the phone and types a code
 
 
@@ -43,15 +43,6 @@ class SshSettings:
     waits_for_host: bool = False  # whether a host that was never reached is tried again
 
 
-@dataclass(frozen=True, slots=True)
-class CommandResult:
-    """What a remote command gave back."""
-
-    stdout: bytes
-    stderr: bytes
-    status: int | None  # None: it was ended by a signal
-
-
 class RemoteStream:
     """A running remote command: two streams of bytes."""
 
@@ -69,7 +60,7 @@ class RemoteStream:
 
     async def _read(self, reader: asyncssh.SSHReader[bytes]) -> bytes:
         try:  # no time limit: a silent log is normal, and keepalives notice a dead link
-            return await reader.read(READ_BYTES)
+            return await reader.read(READ_BYTES)  # chunks: a tenth of the CPU that reading by lines costs
         except (asyncssh.Error, OSError) as error:
             raise channel_error(error, self._host) from error
 
@@ -114,10 +105,39 @@ class SshHost:
         """Run a command to its end. SourceLost when the link breaks or the time is over."""
         async with asyncio.timeout(timeout_s) as limit, self._converted(limit):
             connection = await self.connect()
-            done = await connection.run(command, encoding=None, stdin=asyncssh.DEVNULL)
+            process = await connection.create_process(command, encoding=None, stdin=asyncssh.DEVNULL)
+            try:
+                done = await process.wait()
+            finally:
+                process.close()  # one that hangs is let go; OpenSSH keeps its session until the command itself ends
             if done.exit_status is None and connection.is_closed():
                 raise SourceLost(f"{self.name}: connection lost during a command")
             return CommandResult(_as_bytes(done.stdout), _as_bytes(done.stderr), done.exit_status)
+
+    async def exchange(
+        self, host: str, port: int, request: bytes, *, is_whole: IsWhole, limit_bytes: int, timeout_s: float
+    ) -> bytes:
+        """Send bytes to a port as the host sees it and read the answer, over the same connection.
+
+        Nothing listens on this side: the bytes travel in a channel of their own. PortClosed when nobody listens there,
+        ForwardingRefused when the SSH server does not allow it.
+        """
+        answer = bytearray()
+        async with asyncio.timeout(timeout_s) as limit, self._converted(limit):
+            connection = await self.connect()
+            try:
+                reader, writer = await connection.open_connection(host, port, encoding=None)
+            except asyncssh.ChannelOpenError as error:
+                raise forwarding_error(error, self.name, port) from error
+            try:
+                writer.write(request)
+                while len(answer) < limit_bytes and not is_whole(bytes(answer)):
+                    if not (part := await reader.read(READ_BYTES)):
+                        break
+                    answer += part
+            finally:
+                writer.channel.abort()
+        return bytes(answer)
 
     @asynccontextmanager
     async def stream(self, command: str, *, timeout_s: float = 30.0) -> AsyncIterator[RemoteStream]:

@@ -16,6 +16,7 @@ from pathlib import Path
 import asyncssh
 
 from specmon.errors import SourceLost, SourceRefused, SpecmonError
+from specmon.sources.machine import ForwardingRefused, PortClosed
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +115,15 @@ def channel_error(error: Exception, host: str) -> SourceLost:
             f"{host}: no further session allowed ({error.reason}); MaxSessions of the host may be reached"
         )
     return SourceLost(f"{host}: connection lost ({_text(error)})")
+
+
+def forwarding_error(error: asyncssh.ChannelOpenError, host: str, port: int) -> SpecmonError:
+    """Why a channel to a port of the host was not opened."""
+    if error.code == asyncssh.OPEN_ADMINISTRATIVELY_PROHIBITED:
+        return ForwardingRefused(f"{host}: the SSH server allows no forwarding (AllowTcpForwarding)")
+    if error.code == asyncssh.OPEN_CONNECT_FAILED:
+        return PortClosed(f"{host}: nobody listens on port {port}")
+    return SourceLost(f"{host}: no further channel ({error.reason})")
 
 
 def _is_locked_key(error: BaseException | None) -> bool:

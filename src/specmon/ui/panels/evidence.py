@@ -89,6 +89,8 @@ def difference_rows(found: Sequence[Difference], width: int, look: Look) -> list
                 (tail, "$quiet"),
             )
         )
+        if each.origin:
+            rows.append(Content.assemble((f"     {cut(visible(each.origin), width - 6)}", "$quiet")))
     return rows
 
 
