@@ -201,6 +201,7 @@ def test_narrow_terminal_cuts_nothing(at_once: Specmon, write: Callable[..., Non
         (("base2.log", "--baseline", "base.log"), 3, "it runs without speculation"),
         (("spec8.log", "--baseline", "base.log"), 3, "not both servers ran 1"),
         (("nothing.log", "--baseline", "base.log"), 3, "No ranking"),
+        (("few.log", "--baseline", "base.log"), 3, "10 a side are needed"),
     ],
 )
 def test_bad_input_is_a_sentence_with_the_right_status(
@@ -213,6 +214,7 @@ def test_bad_input_is_a_sentence_with_the_right_status(
         spec=run(3, 90.0),
         spec8=run(2, 110.0).replace("#running-req: 1,", "#running-req: 8,"),
         nothing="hello\n",
+        few="".join(run(2, 110.0).splitlines(keepends=True)[:6]),
     )
     done = at_once("compare", *args)
     assert part in done.out + done.err

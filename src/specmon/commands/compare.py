@@ -22,6 +22,8 @@ from specmon.monitor.session import Session
 from specmon.monitor.snapshot import Role
 from specmon.visible import visible
 
+_DECIDED = ("faster", "slower", "equal")
+
 
 def compare(
     *,
@@ -38,7 +40,7 @@ def compare(
     run: int | None,
     format_files: Sequence[Path],
 ) -> int:
-    """Print the ranking; 0, 2 when a log could not be read, 3 when no run can be compared."""
+    """Print the ranking; 0, 2 when a log could not be read, 3 when no row has a verdict."""
     if not sources:
         raise ConfigError("compare needs speculative logs: name files, capture directories or HOST:PATH.")
     given = parse_sides(sources, baseline, ())
@@ -63,7 +65,7 @@ def compare(
     _print(session, ranking, form)
     if unread:
         return 2
-    return 0 if any(row.speedup is not None for row in ranking.rows) else 3
+    return 0 if any(row.verdict in _DECIDED for row in ranking.rows) else 3
 
 
 def _ranked(session: Session, level: int | Band | None, run: int | None) -> Ranking:

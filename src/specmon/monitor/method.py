@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from specmon.analysis.comparison import SAMPLES_NEEDED
 from specmon.clients.result import ClientResult
 from specmon.events import Covers
 from specmon.monitor.life import Life
@@ -27,6 +28,7 @@ _STAMPS_DIFFER_FROM = 0.20
 _STAMPS_TOO_COARSE = 0.05  # uncertainty of the elapsed time from which nothing is said
 _PHASES_AGREE_WITHIN = 0.05
 _PHASES_DIFFER_FROM = 0.10
+_MUCH_PROMPT = 0.1  # prompt tokens for each generated one, where no line tells when a prompt ran
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +153,8 @@ def _phases(life: Life, running: int) -> Finding | None:
     )
     if abs(away) <= _PHASES_AGREE_WITHIN:
         return Finding("ok", text)
+    if level.clean < SAMPLES_NEEDED or (level.prompt_share or 0) > _MUCH_PROMPT:
+        return Finding("unknown", f"{text}, by {level.clean} clean samples, whose time may hold prompts")
     return Finding("failed" if abs(away) > _PHASES_DIFFER_FROM else "unknown", text)
 
 
