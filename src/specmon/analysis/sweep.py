@@ -51,6 +51,11 @@ class Prediction:
     accept_len: float
 
     @property
+    def margin(self) -> float:
+        """How much slower by the fit a number may be and still count as good: no fit is better than 1 %."""
+        return max(self.misfit, _FINEST)
+
+    @property
     def is_tested(self) -> bool:
         """The best was measured itself, so it is no guess."""
         return self.best_steps in self.tested

@@ -196,7 +196,7 @@ def row_sentence(row: Row) -> str:
 def prediction_sentence(found: Prediction) -> str:
     """The best number of draft steps, how sure it is, and by what."""
     if found.lowest == found.highest:
-        sure = "no other number comes near"
+        sure = f"no other number within {found.margin:.1%} of it"
     else:
         sure = f"{found.lowest} to {found.highest} may be as good"
     tested = ", ".join(map(str, found.tested))
