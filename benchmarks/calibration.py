@@ -1,6 +1,6 @@
 """How often the intervals cover the truth and how often a verdict is wrong, where the truth is known.
 
-    python benchmarks/calibration.py [--trials 2000] [--seed 4] [--steady]
+    python benchmarks/calibration.py [--trials 2000] [--seed 4] [--steady | --others | --runs]
 
 Simulated decode lines go through the program's own statistics: rules, levels, estimate, comparison. Every pair is a
 baseline (step 15.9 ms) and a speculative server (accept length 2.1) whose cycle noise has the same standard deviation;
@@ -25,6 +25,8 @@ from specmon.analysis.comparison import SAMPLES_NEEDED, compare_levels, word_of
 from specmon.analysis.figures import LevelFigures
 from specmon.analysis.run import RunStatistics
 from specmon.analysis.sample import Reading
+from specmon.analysis.sides import compare_sides
+from specmon.analysis.uncertainty import LogError
 
 Floats = npt.NDArray[np.float64]
 
@@ -198,7 +200,8 @@ OTHER_WORLDS = {
     "heavy tails (t, 3 degrees)": World(sigma=0.02, draw=_heavy),
     "two clocks, 4 % apart": World(sigma=0.02, draw=_two_clocks, median_noise=-0.2 + 0.2 * 0.9674),
     "A and C linked, r = 0.7": World(sigma=0.056, accept_sigma=0.056, draw=_linked),
-    "C wanders, AR(1) 0.9": World(sigma=0.02, draw=_wandering),
+    "A and C, AR(1) 0.7": World(sigma=0.02, correlation=0.7),
+    "C alone, AR(1) 0.9": World(sigma=0.02, draw=_wandering),
 }
 FIGURES = ("baseline", "speculative", "speed-up", "delivered", "delivered speed-up")
 
@@ -246,15 +249,48 @@ def _tables(
     print()
 
 
+def _runs_table(trials: int, seed: int) -> None:
+    """Several runs a side: runs of one server differ by 4 %, those of the other by 2 %, each known to 0.5 %."""
+    _row("runs a side", "interval holds the truth", "median ± of it", "wrong at 1", "cannot tell at 1.1", "at 1.5")
+    _row(*["---"] * 6)
+    for counts in ((2, 2), (3, 3), (4, 4), (6, 6), (1, 3), (2, 4)):
+        chance = np.random.default_rng([seed, *counts])
+        covered, words, halves = 0, {true: Counter[str]() for true in (1.0, 1.1, 1.5)}, []
+        for _ in range(trials):
+            noise = [chance.normal(0, sigma, count) for sigma, count in zip((0.04, 0.02), counts, strict=True)]
+            error = LogError(0.0025)
+            sides = [
+                [
+                    LevelFigures(1, 50, 50, decode_tok_s=100 * math.exp(each), decode_error=error)
+                    for each in (side + chance.normal(0, 0.0025, len(side))).tolist()
+                ]
+                for side in noise
+            ]
+            interval = compare_sides(*sides).ci95
+            assert interval is not None
+            covered += interval[0] <= 1 <= interval[1]
+            halves.append(math.log(interval[1] / interval[0]) / 2)
+            for true, count in words.items():
+                count[word_of((interval[0] * true, interval[1] * true))] += 1
+        wrong = sum(count for word, count in words[1.0].items() if is_wrong(word, 1.0))
+        unsure = [f"{words[true]['cannot tell'] / trials:.0%}" for true in (1.1, 1.5)]
+        name = f"{counts[0]} and {counts[1]}"
+        _row(name, f"{covered / trials:.1%}", f"{np.median(halves):.1%}", f"{wrong / trials:.1%}", *unsure)
+
+
 def main() -> None:
     options = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     options.add_argument("--trials", type=int, default=2000, help="of each row; a quarter from n = 300 on")
     options.add_argument("--seed", type=int, default=4)
     options.add_argument("--steady", action="store_true", help="without prefill, idle time and warm-up")
     options.add_argument("--others", action="store_true", help="the noises of another form instead")
+    options.add_argument("--runs", action="store_true", help="several runs a side instead")
     given = options.parse_args()
     asked = " ".join(sys.argv[1:]) or "all defaults"
     print(f"numpy {np.__version__}, seed {given.seed}, {given.trials} trials, {asked}\n")
+    if given.runs:
+        _runs_table(given.trials, given.seed)
+        return
     if given.others:
         worlds = iter([(name, world.steady()) for name, world in OTHER_WORLDS.items()])
         # The delivery of such noise has no simple truth.

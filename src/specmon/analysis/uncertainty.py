@@ -20,7 +20,7 @@ from specmon.analysis.student import student95
 
 # Lazarus et al. recommend 0.4 n^(2/3) coefficients; a little fewer keep the coverage of both parts of the estimate
 # above 93 % from n = 30 at an AR(1) coefficient of 0.5 (docs/calibration.md).
-_COEFFICIENTS = 0.37
+_COEFFICIENTS = 0.345
 _FEWEST_COEFFICIENTS = 2
 _MOST_COEFFICIENTS = 40  # Student's t is then within 3 % of the normal law
 _BLOCKS_A_COEFFICIENT = 8  # a cosine hardly changes over so short a part of its wave

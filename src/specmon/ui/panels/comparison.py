@@ -32,7 +32,10 @@ class Comparison(Panel):
         comparison = self.snapshot.comparison
         words = [piece(("comparison", "$foreground"))]
         if comparison is not None and comparison.running is not None:
-            words.append(piece((f"at {comparison.running} running", "$quiet"), rank=1))
+            load = f"{comparison.running}"
+            if comparison.running_range is not None:
+                load = "{}–{}".format(*comparison.running_range)
+            words.append(piece((f"at {load} running", "$quiet"), rank=1))
         return fit(words, width)
 
     def rows(self, width: int, height: int) -> Sequence[Content]:
