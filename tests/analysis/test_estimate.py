@@ -16,7 +16,8 @@ from .runs import Recorder
 
 
 @pytest.mark.parametrize(
-    ("count", "coefficients"), [(6, 2), (10, 2), (15, 2), (30, 3), (50, 5), (100, 7), (300, 15), (1000, 34), (10**6, 40)]
+    ("count", "coefficients"),
+    [(6, 2), (10, 2), (15, 2), (30, 3), (50, 5), (100, 7), (300, 15), (1000, 34), (10**6, 40)],
 )
 def test_longer_series_afford_more_frequencies(count: int, coefficients: int) -> None:
     assert coefficients_for(count) == coefficients

@@ -234,3 +234,28 @@ def test_return_to_the_reference_is_told_once() -> None:
         "baseline is back at reference tuned (+0.0 %)",
         "baseline −30 % against reference tuned",
     ]
+
+
+def _foreign(second: float, pid: int) -> str:
+    """A decode line behind the prefix of a logger that names its process."""
+    body = decode(second, tag="").split("] ", 1)[1]
+    return f"{decode(second)[1:20]} INFO {pid} [scheduler.py:287] {body}"
+
+
+def test_second_process_that_looked_like_another_life_does_not_end_the_watch() -> None:
+    """A life that turns out to be the one before going on is followed as that, and nothing is told twice."""
+    session = Session(reference=_reference())
+    session.add("b", "/logs/b.log", role=Role.BASELINE)
+    offset = 0
+    lives = []
+    for second in range(40):
+        line = _foreign(second, 11 if second < 10 or second % 4 else 12)
+        feed(session, "b", line, offset=offset)
+        offset += len(line)
+        lives.append(len(session.servers[0].lives))
+    assert 2 in lives
+    assert lives[-1] == 1
+    view = _trust(session)
+    assert (view.state, view.samples_seen) == (Trust.MATCHES, session.servers[0].lives[0].figures().clean)
+    told = [line.text for line in session.snapshot(START).events if "reference" in line.text]
+    assert told == ["baseline matches reference tuned (+0.0 %)"]

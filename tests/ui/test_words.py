@@ -82,6 +82,27 @@ async def test_without_a_reference_the_panel_tells_how_to_write_one_down() -> No
     assert "reference record" not in shown
 
 
+async def test_reference_that_a_diverged_baseline_fits_is_named() -> None:
+    story = pictures.diverged()
+    trust = replace(story.trust, better_match="untuned", better_match_tok_s=62.9)
+    shown = await _shown(replace(story, trust=trust), (200, 60))
+    assert "fits      untuned, 62.9 tok/s" in shown
+    assert "fits  " not in await _shown(story, (200, 60))
+
+
+async def test_a_baseline_that_drifts_is_neither_trusted_nor_an_alarm() -> None:
+    healthy = pictures.healthy()
+    sentence = "86.1 tok/s, reference nccl-tuned 88.8 (−3.0 %): inside ±5 %, but off"
+    drifting = replace(
+        healthy.trust, state=Trust.DRIFTING, measured_tok_s=86.1, deviation=-0.03, since=pictures.RESTART,
+        sentence=sentence,
+    )  # fmt: skip
+    shown = await _shown(replace(healthy, trust=drifting), (200, 60))
+    assert "! drifting" in shown
+    assert "inside ±5 %, but off" in shown
+    assert "DIVERGED" not in shown
+
+
 @pytest.mark.parametrize("size", [(40, 12), (80, 24), (120, 40)])
 async def test_an_age_that_nobody_knows_is_said_in_words(size: tuple[int, int]) -> None:
     story = pictures.diverged()

@@ -68,6 +68,8 @@ class TrustWatch:
 
     def update(self, server: ServerMonitor) -> tuple[Change, ...]:
         """Take in what is new; answer the changes of state that it made."""
+        if self._life is not None and self._life.continues is not None:
+            self._return_to(self._life.continues)
         done = self._life.index if self._life is not None else 1
         changes: list[Change] = []
         for life in server.lives[done - 1 : server.run]:  # up to the run that figures are asked of
@@ -152,6 +154,14 @@ class TrustWatch:
             known = before.get(level.running)
             was_diverged = known is not None and known.watch.is_diverged
             self._levels[level.running] = self._watch(life, level.running, was_diverged=was_diverged)
+
+    def _return_to(self, life: Life) -> None:
+        """What looked like another life turned out to be this one going on: it is read again, and nothing is told."""
+        while life.continues is not None:
+            life = life.continues
+        self._begin(life)
+        for watched in self._levels.values():
+            self._consume(life, watched)
 
     def _watch(self, life: Life, running: int, *, was_diverged: bool) -> _Watched:
         level = self.reference.level_at(running)

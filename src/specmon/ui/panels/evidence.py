@@ -223,7 +223,7 @@ class TrustPanel(Panel):
         ]
         if trust.better_match is not None:
             match = f"{visible(trust.better_match)}, {figures.tok_s(trust.better_match_tok_s)} tok/s"
-            facts.insert(2, ("looks like", match))
+            facts.insert(2, ("fits", match))
         rows = [fit(head, width)]
         rows += [fit([piece((f"   {name:<10}", "$quiet"), (text, "$foreground"))], width) for name, text in facts]
         rows += [Content.assemble("   ", (line, "$quiet")) for line in flow(visible(trust.sentence), width - 4, 2)]
