@@ -15,7 +15,7 @@ from specmon.monitor.snapshot import Role
 from specmon.monitor.verdict import Judged, attribution_of
 from specmon.references.model import Reference, ReferenceLevel
 
-from .lines import decode, decodes, feed, launch, prefill, ready, session_of
+from .lines import decode, decodes, feed, launch, plain, prefill, ready, session_of
 
 _BASE = launch(0)
 _SPEC = launch(0, speculative_algorithm="EAGLE3")
@@ -209,7 +209,7 @@ def test_wandering_load_is_compared_over_a_band() -> None:
     judged = _judged(_BASE + _wandering(30.0), _SPEC + _wandering(39.0, accept=2.1, seed=2))
     assert judged.comparison.verdict == "faster"
     assert judged.comparison.running_range == (29, 35)
-    assert judged.sentence.startswith("speculation decodes faster: 1.30× (95 % 1.2")
+    assert judged.sentence.startswith("speculation decodes faster: 1.30× (95 % 1.")
     assert "at 29 to 35 running, 39.0 against 30.0 tok/s a request" in judged.sentence
 
 
@@ -285,3 +285,20 @@ def test_asked_load(text: str | None, load: int | Band | None) -> None:
 def test_what_is_no_load_is_refused_with_the_form_to_write(text: str, words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         asked_load(text)
+
+
+def test_phases_of_the_probe_enter_the_attribution() -> None:
+    phases = plain(
+        60,
+        "specmon-phase v1 cycles=40 running=1 draft_ms=0.610 verify_ms=26.500 draft_extend_ms=0.410 cycle_ms=27.700 "
+        "accept_len=2.10",
+    )
+    session = session_of(base=_BASE + _noisy(62.9), spec=_SPEC + _noisy(75.9, accept=2.1) + phases)
+    baseline, speculative = (server.life if server is not None else None for server in session.pair())
+    judged = session.judge()
+    assert judged is not None
+    assert baseline is not None
+    assert speculative is not None
+    told = attribution_of(judged.comparison, baseline, speculative)
+    assert told is not None
+    assert told.endswith("; verify takes 26.5 ms of it (96%)")

@@ -19,7 +19,7 @@ from specmon.analysis.figures import LevelFigures
 from specmon.analysis.level import RankLevel
 from specmon.analysis.load import Band
 from specmon.analysis.spread import median_of
-from specmon.analysis.uncertainty import block_length
+from specmon.analysis.uncertainty import Influences, LogError, block_length, interval_of
 
 Floats = npt.NDArray[np.float64]
 
@@ -28,22 +28,8 @@ def combine_band(band: Band, ranks: Sequence[Sequence[RankLevel]], *, samples: i
     """The figures of a band from the levels that each rank has in it; a rank without any makes them unknown."""
     levels = [level for rank in ranks for level in rank]
     estimates = [_estimate_of(rank) for rank in ranks]
-    known = [estimate for estimate in estimates if estimate is not None]
-    is_whole = bool(known) and len(known) == len(ranks)
-    decode = math.fsum(estimate.value for estimate in known) / len(known) if is_whole else None
-    decode_error = None
-    if decode:
-        decode_error = error_of(
-            [(estimate.value / (decode * len(known)), estimate.influences) for estimate in known],
-        )
-    delivered = [_delivered(rank) for rank in ranks]
-    speeds = [tok_s for tok_s in delivered if tok_s is not None]
-    delivered_tok_s = math.fsum(speeds) / len(speeds) if speeds and len(speeds) == len(ranks) else None
-    delivered_error = None
-    if delivered_tok_s:
-        shares = [tok_s / (delivered_tok_s * len(speeds)) for tok_s in speeds]
-        parts = [ratio_influences([(level.delivery, level.running) for level in rank]) for rank in ranks]
-        delivered_error = error_of(list(zip(shares, parts, strict=True)))
+    decode, decode_error = _mean_of([None if each is None else (each.value, each.influences) for each in estimates])
+    delivered, delivered_error = _mean_of([_delivered(rank) for rank in ranks])
     clean = sum(len(level.clean) for level in levels)
     return LevelFigures(
         running=band.centre,
@@ -52,17 +38,15 @@ def combine_band(band: Band, ranks: Sequence[Sequence[RankLevel]], *, samples: i
         clean=clean,
         counted=sum(level.samples for level in levels),
         decode_tok_s=decode,
-        decode_tok_s_ci95=None if decode is None or decode_error is None else decode_error.around(decode),
+        decode_tok_s_ci95=interval_of(decode, decode_error),
         decode_error=decode_error,
-        delivered_tok_s=delivered_tok_s,
-        delivered_tok_s_ci95=None
-        if delivered_tok_s is None or delivered_error is None
-        else delivered_error.around(delivered_tok_s),
+        delivered_tok_s=delivered,
+        delivered_tok_s_ci95=interval_of(delivered, delivered_error),
         delivered_error=delivered_error,
         prefill_share=prefill_share(levels),
         accept_len=accept_len_of(levels, is_clean=clean > 0),
         cycle_ms=median_of(numbers_in_order(value for level in levels for value in level.clean.every_cycle_ms()))
-        if is_whole
+        if decode is not None
         else None,
         context_tokens=median_of(numbers_in_order(value for level in levels for value in level.clean.context_tokens)),
         queue=median_of(numbers_in_order(value for level in levels for value in level.clean.queue)),
@@ -98,8 +82,21 @@ def _estimate_of(levels: Sequence[RankLevel]) -> Estimate | None:
     return estimate_of_blocks(1, sums, ordered, middle)
 
 
-def _delivered(levels: Sequence[RankLevel]) -> float | None:
+def _delivered(levels: Sequence[RankLevel]) -> tuple[float, Influences | None] | None:
     """Delivered tokens per second and request of one rank."""
     seconds = math.fsum(level.delivery.seconds for level in levels)
+    if not seconds > 0:
+        return None
     tokens = math.fsum(level.delivery.tokens / level.running for level in levels)
-    return tokens / seconds if seconds > 0 else None
+    return tokens / seconds, ratio_influences([(level.delivery, level.running) for level in levels])
+
+
+def _mean_of(ranks: Sequence[tuple[float, Influences | None] | None]) -> tuple[float | None, LogError | None]:
+    """What a request gets on the mean of the ranks; unknown unless every rank has a figure."""
+    known = [rank for rank in ranks if rank is not None]
+    if not known or len(known) < len(ranks):
+        return None, None
+    total = math.fsum(value for value, _ in known)
+    if not total > 0:
+        return None, None
+    return total / len(known), error_of([(value / total, influences) for value, influences in known])

@@ -11,7 +11,7 @@ from specmon.analysis.estimate import Estimate, estimate_from, estimate_of_block
 from specmon.analysis.figures import LevelFigures, Throughput
 from specmon.analysis.level import RankLevel, graph_word
 from specmon.analysis.spread import deviation_of, interval_of_median, median_of, quantile_of
-from specmon.analysis.uncertainty import Influences, LogError
+from specmon.analysis.uncertainty import Influences, LogError, interval_of
 
 _MANY = 20_000  # clean samples from which arrays are worth the import of numpy
 
@@ -42,12 +42,10 @@ def combine_levels(running: int, parts: Sequence[tuple[str, RankLevel | None]], 
         counted=sum(level.samples for level in levels),
         tok_s=_throughput(levels) if is_whole else Throughput(),
         decode_tok_s=decode,
-        decode_tok_s_ci95=None if decode is None or decode_error is None else decode_error.around(decode),
+        decode_tok_s_ci95=interval_of(decode, decode_error),
         decode_error=decode_error,
         delivered_tok_s=delivered,
-        delivered_tok_s_ci95=None
-        if delivered is None or delivered_error is None
-        else delivered_error.around(delivered),
+        delivered_tok_s_ci95=interval_of(delivered, delivered_error),
         delivered_error=delivered_error,
         prefill_share=prefill_share(levels),
         accept_len=accept_len_of(levels, is_clean=clean > 0),
@@ -180,20 +178,23 @@ def _delivered(parts: Sequence[tuple[str, RankLevel | None]]) -> tuple[float | N
 
 
 def accept_len_of(levels: Sequence[RankLevel], *, is_clean: bool) -> float | None:
-    """A of the clean samples, weighted by cycles; else of all, as idle time and prefill do not spoil A."""
-    if is_clean and any(len(level.clean) >= _MANY for level in levels):
+    """A of the clean samples, weighted by draft rounds; else of all, as idle time and prefill do not spoil A."""
+    sums = [(level.running, *_accept_sums(level)) for level in levels] if is_clean else []
+    if not any(cycles > 0 for _, _, cycles in sums):
+        sums = [(level.running, level.accept_sum, level.accept_cycles) for level in levels]
+    # Each request of the batch has a draft round a cycle.
+    rounds = math.fsum(running * cycles for running, _, cycles in sums)
+    return math.fsum(running * accept for running, accept, _ in sums) / rounds if rounds > 0 else None
+
+
+def _accept_sums(level: RankLevel) -> tuple[float, float]:
+    """The sum of A x cycles and that of cycles over the clean samples that have an A."""
+    if len(level.clean) >= _MANY:
         from specmon.analysis.longlevel import weighted
 
-        sums = [weighted(level.clean) for level in levels]
-        if (told := math.fsum(cycles for _, cycles in sums)) > 0:
-            return math.fsum(accept for accept, _ in sums) / told
-    elif is_clean:
-        columns = [(level.clean.accept_len, level.clean.cycles) for level in levels]
-        pairs = [(a, n) for accept, cycles in columns for a, n in zip(accept, cycles, strict=True) if a == a and n > 0]
-        if pairs:
-            return math.fsum(a * n for a, n in pairs) / math.fsum(n for _, n in pairs)
-    cycles = math.fsum(level.accept_cycles for level in levels)
-    return math.fsum(level.accept_sum for level in levels) / cycles if cycles > 0 else None
+        return weighted(level.clean)
+    pairs = [(a, n) for a, n in zip(level.clean.accept_len, level.clean.cycles, strict=True) if a == a and n > 0]
+    return math.fsum(a * n for a, n in pairs), math.fsum(n for _, n in pairs)
 
 
 def _acceptance_rate(levels: Sequence[RankLevel]) -> float | None:

@@ -51,6 +51,11 @@ class LogError:
         return LogError(math.sqrt(total), total**2 / math.fsum(parts) if any(parts) else math.inf)
 
 
+def interval_of(value: float | None, error: LogError | None) -> Interval | None:
+    """The 95 % interval of a figure, where it and its error are known."""
+    return None if value is None or error is None else error.around(value)
+
+
 @dataclass(frozen=True, slots=True)
 class Influences:
     """What the parts of a series do to the logarithm of an estimate: one coefficient each a standard error."""
