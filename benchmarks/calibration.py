@@ -108,7 +108,7 @@ def simulate(world: World, chance: np.random.Generator, clean: int) -> LevelFigu
             run.prefill("", 300)
         tok_s = round(_CYCLES * float(accepts[position]) / seconds, 2)
         told = accept if world.accept_len > 1 else math.nan
-        run.add("", Reading(math.floor(at), 1, tok_s, told))
+        run.add("", Reading(float(math.floor(at)), 1, tok_s, told))
         level = run.level_of("", 1)
         if level is not None and len(level.clean) == clean:
             break

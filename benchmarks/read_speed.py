@@ -1,10 +1,13 @@
 """How fast a log is read, as a ratio to a plain loop with one regular expression a line.
 
-    python benchmarks/read_speed.py [MEGABYTES] [--only summary]
+    python benchmarks/read_speed.py [MEGABYTES] [--only summary] [--variant NAME]... [--rounds N]
 
 The plain loop takes all fields of a decode line with one regular expression, makes numbers of them and a datetime of
 the stamp, as somebody would write it who cares for its speed. `summary` is the whole program in a process of its own:
 started, every line classified, every rule applied, the JSON printed. lnav and mawk are run when they are installed.
+
+With variants (`all`, or names out of `logs.VARIANTS`) only the summary of each is measured, as a ratio to the plain
+loop over the usual log of the same size: its expression does not know the lines of most others, which makes it quick.
 """
 
 from __future__ import annotations
@@ -81,10 +84,10 @@ def parser_alone(path: Path) -> int:
     return samples
 
 
-def child(command: list[str]) -> tuple[float, float]:
+def child(command: list[str], rounds: int) -> tuple[float, float]:
     """CPU seconds of a process, the best of some rounds, and its largest resident size in MB."""
     best, largest = float("inf"), 0.0
-    for _ in range(_ROUNDS):
+    for _ in range(rounds):
         pid = os.posix_spawnp(
             command[0], command, os.environ, file_actions=[(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
         )
@@ -104,30 +107,42 @@ def main() -> None:
     options = argparse.ArgumentParser()
     options.add_argument("megabytes", type=float, nargs="?", default=50.0)
     options.add_argument("--only", choices=["summary"], help="leave the others out, but for the plain loop")
+    options.add_argument(
+        "--variant", action="append", choices=["all", *logs.VARIANTS], help="the same log as others write it"
+    )
+    options.add_argument("--rounds", type=int, default=_ROUNDS, help="how often each is run; the best one counts")
     given = options.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "server.log"
-        logs.write(path, int(given.megabytes * 1e6))
+        size_bytes = int(given.megabytes * 1e6)
+        logs.write(path, size_bytes)
         # In processes of their own as well, so that the memory of one is not that of another.
         script = [sys.executable, str(Path(__file__).resolve())]
-        plain, size = child([*script, "--run", "plain_loop", str(path)])
-        print(f"{given.megabytes:.0f} MB; CPU time and ratio to the plain loop, best of {_ROUNDS}; resident memory")
+        plain, size = child([*script, "--run", "plain_loop", str(path)], given.rounds)
+        rounds = given.rounds
+        print(f"{given.megabytes:.0f} MB; CPU time and ratio to the plain loop, best of {rounds}; resident memory")
         report("plain loop", plain, plain, size)
+        summary = [sys.executable, "-m", "specmon", "summary", "--format", "json"]
+        if given.variant:
+            for name in logs.VARIANTS if "all" in given.variant else given.variant:
+                logs.write(path, size_bytes, variant=name)
+                report(f"specmon summary, {name}", *_with(plain, child([*summary, str(path)], rounds)))
+            return
         if given.only is None:
             for label, name in (
                 ("re.findall from a literal start", "literal_start"),
                 ("framing and patterns, no rules", "parser_alone"),
             ):
-                report(label, *_with(plain, child([*script, "--run", name, str(path)])))
-        summary = [sys.executable, "-m", "specmon", "summary", "--format", "json"]
-        report("specmon summary", *_with(plain, child([*summary, str(path)])))
+                report(label, *_with(plain, child([*script, "--run", name, str(path)], rounds)))
+        report("specmon summary", *_with(plain, child([*summary, str(path)], rounds)))
         empty = Path(folder) / "empty.log"
         empty.touch()
-        report("specmon summary, empty file", *_with(plain, child([*summary, str(empty)])))
+        report("specmon summary, empty file", *_with(plain, child([*summary, str(empty)], rounds)))
         if given.only is None and shutil.which("lnav"):
-            report("lnav -n", *_with(plain, child(["lnav", "-n", "-c", ";select count(*) from all_logs", str(path)])))
+            lnav = ["lnav", "-n", "-c", ";select count(*) from all_logs", str(path)]
+            report("lnav -n", *_with(plain, child(lnav, rounds)))
         if given.only is None and shutil.which("mawk"):
-            report("mawk, sum of one field", *_with(plain, child(["mawk", _AWK, str(path)])))
+            report("mawk, sum of one field", *_with(plain, child(["mawk", _AWK, str(path)], rounds)))
 
 
 def _with(plain: float, measured: tuple[float, float]) -> tuple[float, float, float]:

@@ -21,7 +21,8 @@ ALLOWED: dict[str, set[str]] = {
     "secrets": set(),
     "resources": set(),
     "visible": set(),
-    "events": set(),
+    "block": set(),
+    "events": {"block"},
     "formats": {"events", "faults", "secrets"},
     "references": {"errors", "faults", "secrets"},
     "clients": {"errors"},
@@ -64,7 +65,7 @@ ALLOWED: dict[str, set[str]] = {
         "visible",
     },
 }
-PURE = ("events", "formats", "analysis", "secrets")
+PURE = ("block", "events", "formats", "analysis", "secrets")
 FORBIDDEN_IN_PURE = {"asyncio", "asyncssh", "textual", "rich", "click", "time", "datetime.now", "random", "socket"}
 
 

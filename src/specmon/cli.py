@@ -483,7 +483,7 @@ def _out(function: _Function) -> _Function:
     return function
 
 
-def _recorded_level(function: _Function) -> _Function:
+def _one_level(function: _Function) -> _Function:
     return click.option(
         "--running", type=click.IntRange(min=1), metavar="B", help="Only this number of running requests; else all."
     )(function)
@@ -492,7 +492,7 @@ def _recorded_level(function: _Function) -> _Function:
 @reference.command("record", epilog="Example: specmon reference record nccl-tuned gpu01:/var/log/base.log --run 2")
 @click.argument("name")
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
-@_recorded_level
+@_one_level
 @_out
 @click.option("--force", "is_forced", is_flag=True, help="Record what is not worth recording, too.")
 @_span
@@ -551,7 +551,7 @@ def reference_show(**options: Any) -> int:
 @click.argument("before", metavar="NAME")
 @click.argument("now", metavar="NAME|SOURCE")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
-@_recorded_level
+@_one_level
 @_span
 @_formats
 @_ssh

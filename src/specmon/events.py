@@ -11,148 +11,28 @@ event mean that the log did not say; zero means zero.
 
 from __future__ import annotations
 
-import math
-from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import IntEnum, StrEnum
 from types import MappingProxyType
 from typing import ClassVar, TypeAlias
 
-MISSING = math.nan
+from specmon.block import MISSING as MISSING
+from specmon.block import Answers as Answers
+from specmon.block import Block as Block
+from specmon.block import Clock as Clock
+from specmon.block import Covers as Covers
+from specmon.block import Graph as Graph
+from specmon.block import Habits as Habits
+from specmon.block import LogEvent as LogEvent
+from specmon.block import PrefillColumns as PrefillColumns
+from specmon.block import SampleColumns as SampleColumns
+from specmon.block import StepColumns as StepColumns
 
 # A time before this one (s) is on a clock without a date: uptimes begin at 0, days without a date are the first,
 # and years without a number are counted from 1972. Such times have distances, but no place in the calendar.
 FIRST_DATED_S = 20 * 366 * 86_400.0
 
 Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
-
-
-def _floats() -> array[float]:
-    return array("d")
-
-
-def _integers() -> array[int]:
-    return array("q")
-
-
-class Graph(IntEnum):
-    """Whether a batch ran through a captured graph, as a column holds it."""
-
-    UNKNOWN = -1
-    FALSE = 0
-    TRUE = 1
-
-
-class Clock(StrEnum):
-    """How much of a date the stamps of a block carry."""
-
-    DATED = "dated"  # year, month, day and time
-    YEARLESS = "yearless"
-    TIME_OF_DAY = "time_of_day"
-    UPTIME = "uptime"
-    NONE = "none"
-
-
-class Covers(StrEnum):
-    """What one decode sample of an engine stands for."""
-
-    WINDOW = "window"  # the time since the previous line: idle time and prefill of that time are in it
-    REQUEST = "request"  # one whole answer: neither idle time nor its own prompt is in it
-    STEP = "step"  # one step of the batch
-    # By the clock and not by cycles (vLLM). `window_s` of a sample is then the longest that its line covers,
-    # while idle time is in none; where it is not known, the line covers all the time since the one before.
-    TICK = "tick"
-
-
-@dataclass(frozen=True, slots=True)
-class Habits:
-    """How an engine's samples are to be read; the clean-sample rules depend on it."""
-
-    covers: Covers = Covers.WINDOW
-    tells_acceptance: bool = True  # False: a line without an accept length proves no baseline
-    tells_prefill: bool = True  # False: that there is no prefill line means nothing
-    cycles_per_sample: int | None = None  # decode passes of a line, where it is not for the launch to say
-
-
-@dataclass(slots=True)
-class SampleColumns:
-    """Decode samples of one block, one entry a sample, in line order.
-
-    The first six columns are filled for every sample. An optional column is either as long as `offset`
-    or empty, when the dialect never gives that figure; ask `len(column)`. Within a filled column NaN
-    (or -1 in an integer column) marks the one sample that lacks it.
-    """
-
-    offset: array[int] = field(default_factory=_integers)  # of the line's first byte in the stream
-    at: array[float] = field(default_factory=_floats)  # s, the log's clock
-    rank: array[int] = field(default_factory=_integers)  # index into Block.ranks
-    process: array[int] = field(default_factory=_integers)  # pid in the line's prefix, else -1
-    running: array[int] = field(default_factory=_integers)  # B: requests decoding on this rank
-    tok_s: array[float] = field(default_factory=_floats)  # R: tokens/s of this rank
-
-    accept_len: array[float] = field(default_factory=_floats)  # A, bonus token included
-    accept_rate: array[float] = field(default_factory=_floats)  # as printed: evidence, never a figure
-    context_tokens: array[float] = field(default_factory=_floats)  # KV tokens of all requests (#token)
-    usage: array[float] = field(default_factory=_floats)  # 0..1 of the KV cache
-    queue: array[float] = field(default_factory=_floats)  # requests waiting
-    graph: array[int] = field(default_factory=_integers)  # Graph
-    cycle_ms: array[float] = field(default_factory=_floats)  # C where the engine prints it itself
-    window_s: array[float] = field(default_factory=_floats)  # time that the line covers, where known
-    tokens: array[float] = field(default_factory=_floats)  # tokens that the line covers, where known
-    prompt_tok_s: array[float] = field(default_factory=_floats)
-    drafts: array[float] = field(default_factory=_floats)  # draft rounds
-    drafted: array[float] = field(default_factory=_floats)  # proposed draft tokens
-    accepted: array[float] = field(default_factory=_floats)  # accepted draft tokens
-    iteration: array[int] = field(default_factory=_integers)
-    by_position: list[tuple[float, ...]] = field(default_factory=list)  # 0..1: share of rounds, by draft position
-
-    def __len__(self) -> int:
-        return len(self.offset)
-
-
-@dataclass(slots=True)
-class StepColumns:
-    """Single steps of a batch in which every request decodes: no samples, but phases (vLLM's iteration lines)."""
-
-    offset: array[int] = field(default_factory=_integers)
-    at: array[float] = field(default_factory=_floats)
-    rank: array[int] = field(default_factory=_integers)
-    running: array[int] = field(default_factory=_integers)
-    decode_ms: array[float] = field(default_factory=_floats)
-
-    def __len__(self) -> int:
-        return len(self.offset)
-
-
-@dataclass(slots=True)
-class PrefillColumns:
-    """Prefill batches of one block, one entry a line, in line order."""
-
-    offset: array[int] = field(default_factory=_integers)
-    at: array[float] = field(default_factory=_floats)
-    rank: array[int] = field(default_factory=_integers)
-    process: array[int] = field(default_factory=_integers)
-    new_tokens: array[float] = field(default_factory=_floats)  # computed, without cache hits
-    cached_tokens: array[float] = field(default_factory=_floats)
-    running: array[float] = field(default_factory=_floats)
-    queue: array[float] = field(default_factory=_floats)
-    usage: array[float] = field(default_factory=_floats)
-
-    def __len__(self) -> int:
-        return len(self.offset)
-
-
-@dataclass(frozen=True, slots=True)
-class LogEvent:
-    """A rare line. `rank` is the tag as logged ("DP0 TP0"), "" without one."""
-
-    kind: ClassVar[str] = "event"
-
-    offset: int
-    at: float | None = None
-    rank: str = ""
-    process: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +78,15 @@ class Ready(LogEvent):
     """The server answers requests from here on."""
 
     kind: ClassVar[str] = "ready"
+
+
+@dataclass(frozen=True, slots=True)
+class ZoneChanged(LogEvent):
+    """From here on the stamps carry this zone, or none; a stream begins without one."""
+
+    kind: ClassVar[str] = "zone"
+
+    utc_offset_s: int | None = None  # east of UTC
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,6 +178,16 @@ class Progressed(LogEvent):
 
     tok_s: float = MISSING  # of this request
     tokens: int | None = None  # generated so far
+    request: tuple[int, ...] = ()  # tells requests that run together apart
+
+
+@dataclass(frozen=True, slots=True)
+class ProgressEnded(LogEvent):
+    """A request that told its progress goes on no longer, whether it came to its end or was given up."""
+
+    kind: ClassVar[str] = "progress_ended"
+
+    request: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,7 +252,7 @@ class PhasesTimed(LogEvent):
 
     kind: ClassVar[str] = "phases"
 
-    source: str = "custom"  # or "probe": the line of specmon's own probe
+    source: str = "custom"  # "probe": a line of specmon's own probe; "log": one of the engine's own
     cycles: float = 1.0
     running: int | None = None
     cycle_ms: float = MISSING  # wall time
@@ -378,39 +277,3 @@ class DialectFailed(LogEvent):
 
     engine: str = ""
     detail: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Answers:
-    """Generation requests that the access log of a block says were answered with success."""
-
-    count: int = 0
-    last_at: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """All that a block of whole lines said.
-
-    `recognised` counts the lines of the block that are this engine's at all, whatever they say: 0 over a
-    whole stream means that it is no log of this engine. `unparsed` holds the offsets of lines that look
-    like statistics lines and lack a figure they need.
-    """
-
-    start: int  # offset of the first byte
-    end: int  # offset after the last byte
-    lines: int  # line ends in the block
-    recognised: int = 0
-    clock: Clock = Clock.NONE
-    clock_resolution_s: float = 1.0
-    utc_offset_s: int | None = None  # only when a stamp carries it
-    ranks: tuple[str, ...] = ("",)  # what the rank columns index
-    decode: SampleColumns = field(default_factory=SampleColumns)
-    prefill: PrefillColumns = field(default_factory=PrefillColumns)
-    steps: StepColumns = field(default_factory=StepColumns)
-    events: tuple[LogEvent, ...] = ()
-    answers: Answers = Answers()
-    unparsed: array[int] = field(default_factory=_integers)
-    habits: Habits = Habits()
-    outside: int = 0  # samples that were taken out because they lie outside the times asked for
-    clipped: int = 0  # statistics lines that a terminal cut columns out of, but which could be read

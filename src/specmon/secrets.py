@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import TypeAlias
 
 # The same as `events.Json`; this module is below all others and imports none.
@@ -69,6 +70,10 @@ _SECRET_VALUE = re.compile(
     """,
     re.VERBOSE,
 )
+_SIGNS = (
+    *("sk-", "pk-", "rk-", "hf_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "AKIA", "ASIA", "xox"),
+    *("glpat-", "nvapi-", "eyJ", "@", "-----BEGIN"),
+)
 _ASSIGNMENT = re.compile(r"""["']?([A-Za-z_][A-Za-z0-9_-]{0,127})["']?\s{0,4}[=:]\s{0,4}(?!None\b|null\b)""")
 HIDDEN = "***"
 
@@ -89,6 +94,7 @@ _COUNT = re.compile(r"[+-]?[\d.,/%]+")
 _DEEPEST = 32  # levels of nesting that are looked into; what lies deeper is dropped
 
 
+@lru_cache(maxsize=4096)  # a log has few names and many lines
 def is_secret_name(name: str) -> bool:
     """Whether one of the words of a flag's or variable's name says that its value is a secret."""
     words = [word.upper() for part in re.split(r"[^A-Za-z0-9]+", name) for word in _WORD.findall(part)]
@@ -100,7 +106,7 @@ def is_secret_name(name: str) -> bool:
 
 def is_secret_value(value: str) -> bool:
     """Whether a value looks like a key, whatever its name."""
-    return _SECRET_VALUE.search(value) is not None
+    return _may_hold_key(value) and _SECRET_VALUE.search(value) is not None
 
 
 def drop_secrets(values: Mapping[str, Json]) -> dict[str, Json]:
@@ -113,13 +119,19 @@ def drop_secrets(values: Mapping[str, Json]) -> dict[str, Json]:
 
 def hide_in_text(text: str) -> str:
     """A line of running text with `***` in place of every secret value: what a log pane may show."""
-    text = _SECRET_VALUE.sub(lambda found: f"://{HIDDEN}@" if found[0].startswith("://") else HIDDEN, text)
+    if _may_hold_key(text):
+        text = _SECRET_VALUE.sub(lambda found: f"://{HIDDEN}@" if found[0].startswith("://") else HIDDEN, text)
     shown: list[str] = []
     done = 0
     for start, end in _secret_values(text):
         shown += (text[done:start], HIDDEN)
         done = end
     return "".join((*shown, text[done:]))
+
+
+def _may_hold_key(text: str) -> bool:
+    """A quick look for the letters that every pattern of a key needs; it spares most lines the search."""
+    return any(sign in text for sign in _SIGNS) or any(word in text.lower() for word in ("bearer", "basic"))
 
 
 def _secret_values(text: str) -> Iterator[tuple[int, int]]:

@@ -34,11 +34,23 @@ def test_idle_time_shows_in_the_clock() -> None:
     assert run.sample() is CLEAN
 
 
-def test_clock_resolution_is_taken_off_the_gap() -> None:
+@pytest.mark.parametrize(
+    ("before", "at", "rule"),
+    [
+        (2000.0, 2001.0, CLEAN),  # stamps without a fraction: the gap may be next to nothing
+        (2000.0, 2002.0, Rule.AFTER_IDLE),
+        (2000.4, 2001.0, CLEAN),  # one of each kind
+        (2000.0, 2001.1, CLEAN),
+        (2000.0, 2001.2, Rule.AFTER_IDLE),
+        (2000.4, 2000.5, CLEAN),
+        (2000.4, 2000.6, Rule.AFTER_IDLE),
+    ],
+)
+def test_what_the_two_stamps_cannot_tell_is_taken_off_the_gap(before: float, at: float, rule: Rule) -> None:
     run = Recorder()
     run.samples(3, 1000.0)  # windows of 0.04 s: three of them are 0.12 s
-    assert run.sample(1000.0, idle_s=1.0) is CLEAN
-    assert run.sample(1000.0, idle_s=1.2) is Rule.AFTER_IDLE
+    run.sample(1000.0, at=before)
+    assert run.sample(1000.0, at=at) is rule
 
 
 def test_without_a_clean_sample_no_idle_time_is_judged() -> None:

@@ -57,7 +57,7 @@ def test_told_sentence_holds_until_the_next(folder: Path) -> None:
 
 def test_directory_without_a_manifest_is_no_capture(tmp_path: Path) -> None:
     assert not is_capture(tmp_path)
-    with pytest.raises(UnreadableInput, match="Is it a capture folder"):
+    with pytest.raises(UnreadableInput, match="Name a capture folder"):
         open_capture(tmp_path)
 
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
+import shutil
 import socket
+import subprocess
+import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -78,7 +83,78 @@ def test_file_that_holds_nothing_useful_is_no_server_log_and_ends_with_0(
     assert done.status == 0
     text = specmon("summary", name)
     assert text.status == 0
-    assert "No line" in text.out or "no line" in text.out
+    assert ("No line" in text.out or "no line" in text.out) == (content != b"")
+
+
+@pytest.mark.parametrize(
+    ("content", "state"),
+    [(b"", "is empty"), (b"\n\r\n  \n", "holds nothing but blank lines"), (b"  ", "is empty")],
+)
+def test_file_without_text_is_told_to_be_empty(specmon: Specmon, tmp_path: Path, content: bytes, state: str) -> None:
+    (tmp_path / "a.log").write_bytes(content)
+    (server,) = json.loads(specmon("summary", "--format", "json", "a.log").out)["servers"]
+    ((kind, text),) = [(notice["kind"], notice["text"]) for notice in server["notices"]]
+    assert kind == "not_a_server_log"
+    assert text.startswith(f"a.log {state}")
+    assert "2>&1" in text
+    explained = specmon("formats", "explain", "a.log")
+    assert explained.status == 0
+    assert explained.out.startswith("a.log is empty" if content == b"" else "a.log holds nothing but")
+
+
+def _writing(path: Path, data: bytes) -> threading.Thread:
+    os.mkfifo(path)
+    writer = threading.Thread(target=path.write_bytes, args=(data,), daemon=True)
+    writer.start()
+    return writer
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
+@pytest.mark.parametrize(
+    ("command", "part"),
+    [
+        (("summary", "--format", "json"), '"samples": 30'),
+        (("replay", "--plain", "--speed", "max"), "88.8"),
+        (("formats", "explain"), "30 lines; recognised as sglang (30)"),
+    ],
+    ids=["summary", "replay", "explain"],
+)
+def test_pipe_with_a_path_is_read_to_its_end(
+    specmon: Specmon, tmp_path: Path, pack: Callable[[bytes], bytes], command: tuple[str, ...], part: str
+) -> None:
+    writer = _writing(tmp_path / "pipe", pack(b"".join(decode_line(second) for second in range(30))))
+    done = specmon(*command, "pipe")
+    writer.join(timeout=10)
+    assert not writer.is_alive()  # all that was written has been read
+    assert (done.status, done.err) == (0, "")
+    assert part in done.out
+
+
+def test_process_substitution_of_a_shell_is_read(environment: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "a.log.gz").write_bytes(gzip.compress(decode_line(0) + decode_line(1)))
+    bash = shutil.which("bash")
+    if bash is None:
+        pytest.skip("no bash here")
+    script = 'exec "$0" -m specmon summary --format json <(gzip -dc a.log.gz)'
+    done = subprocess.run(
+        [bash, "-c", script, sys.executable],
+        capture_output=True,
+        cwd=tmp_path,
+        env=environment,
+        timeout=60,
+        check=False,
+    )
+    assert json.loads(done.stdout)["servers"][0]["lines"]["samples"] == 2
+
+
+def test_newest_time_of_a_pipe_is_not_known_beforehand(
+    specmon: Specmon, only_sentences: Sentences, tmp_path: Path
+) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    done = specmon("summary", "--since", "-5s", "pipe")
+    (sentence,) = only_sentences(done.err)
+    assert "Write a date and a time" in sentence
+    assert done.status == 2
 
 
 def test_log_without_any_decode_line_says_what_to_do(specmon: Specmon, tmp_path: Path) -> None:
@@ -104,9 +180,6 @@ def test_piped_log_is_read(specmon: Specmon) -> None:
 
 
 def test_closed_stdin_is_a_sentence(environment: dict[str, str], only_sentences: Sentences) -> None:
-    import subprocess
-    import sys
-
     script = 'exec "$0" -m specmon summary - <&-'
     done = subprocess.run(
         ["sh", "-c", script, sys.executable], capture_output=True, env=environment, timeout=60, check=False
@@ -184,9 +257,6 @@ def test_ssh_configuration_that_is_not_there_is_a_sentence(specmon: Specmon, onl
 
 
 def test_reader_that_closes_the_pipe_is_no_fault(environment: dict[str, str], tmp_path: Path) -> None:
-    import subprocess
-    import sys
-
     (tmp_path / "good.log").write_bytes(b"".join(decode_line(n % 60) for n in range(2000)))
     script = '"$0" -m specmon summary good.log | head -c 1 >/dev/null'
     done = subprocess.run(

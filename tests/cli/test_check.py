@@ -115,7 +115,7 @@ BAD = [
     (("nan.log", "spec.log"), 3, "no decode sample", 0, "no decode sample"),
     (("zero.log", "spec.log"), 3, "0 and 39 clean samples", 0, "39 after idle"),
     (("other.log", "spec.log"), 3, "the models differ", 0, "Not comparable: the models differ"),
-    (("empty.log", "spec.log"), 3, "no baseline server", 0, "No line of empty.log is an LLM server's"),
+    (("empty.log", "spec.log"), 3, "no baseline server", 0, "empty.log is empty"),
     (("missing.log", "spec.log"), 2, "missing.log: no such file", 2, "missing.log: no such file"),
     ((*GOOD[:2], "--reference", "othermodel.toml"), 3, "of the model /models/llama", 0, "give a reference of the same"),
     ((*GOOD[:2], "--reference", "at8.toml"), 3, "no speed at 1 running", 0, "no speed at 1 running"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -76,3 +77,17 @@ def test_run_is_chosen_by_its_number(specmon: Specmon, tmp_path: Path) -> None:
         done = specmon("summary", "two.log", *args)
         assert done.status == 0
         assert part in done.out.splitlines()[0]
+
+
+def test_newest_time_of_a_packed_log_is_known(specmon: Specmon, log: str, tmp_path: Path) -> None:
+    (tmp_path / "b.log.gz").write_bytes(gzip.compress((tmp_path / log).read_bytes()))
+    assert judged(specmon, "b.log.gz", "--since", "-5s")[0]["samples"] == 6
+
+
+def test_replay_counts_from_the_end_of_a_log_that_it_has_to_read_first(
+    specmon: Specmon, log: str, tmp_path: Path
+) -> None:
+    done = specmon("replay", "--plain", "--speed", "max", "--since", "-5s", "-", stdin=(tmp_path / log).read_bytes())
+    assert done.status == 0, done.err
+    assert "60.0 tok/s" in done.out
+    assert "80.0" not in done.out

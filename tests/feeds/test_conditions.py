@@ -17,8 +17,12 @@ from pathlib import Path
 import pytest
 from tests.conftest import Sshd, free_port, running_sshd
 
+from specmon.captures.reader import open_capture
+from specmon.demo.server import demo_server
+from specmon.demo.world import CaptureWorld
 from specmon.errors import SourceLost
 from specmon.feeds.conditions import ProcessConditions, checked, fingerprint_of, versions_of, why_not_asked
+from specmon.resources import bundled
 from specmon.sources.discovery import find_servers
 from specmon.sources.engines import SGLANG
 from specmon.sources.gpus import Gpus
@@ -383,3 +387,17 @@ def test_port_in_a_network_of_its_own_or_behind_tls_is_not_asked() -> None:
 def test_machine_of_this_program_is_a_machine() -> None:
     machine: Machine = ThisMachine()
     assert machine.name == "this machine"
+
+
+async def test_demo_shows_whole_fingerprints_of_the_story() -> None:
+    capture = open_capture(bundled("fixtures") / "story")
+    world = CaptureWorld(capture, speed=1.0, clock=lambda: 0.0)
+    async with demo_server(world) as server, server.host() as machine:
+        seen = await ProcessConditions(machine, "/var/log/sglang/base.log").read()
+    assert seen.reason == ""
+    found = seen.fingerprint
+    assert found is not None
+    life = capture.logs[0].lives[0]
+    assert (found.env, found.versions, found.gpu) == (life.env, life.versions, life.gpu)
+    assert found.flags is not None
+    assert found.flags["tp_size"] == 8

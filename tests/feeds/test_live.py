@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 
+import pytest
+
 from specmon.errors import SourceLost
 from specmon.feeds.conditions import fingerprint_of, writer_of
 from specmon.feeds.live import LOOKS_AFTER_LAUNCH_S, Channel, LiveFeed, Seen
@@ -103,6 +105,24 @@ async def test_host_that_never_answered_about_processes_is_told_once_after_the_l
     told = [event.text for event in session.snapshot(0.0).events if "gpu1" in event.text]
     assert asked.times >= len(LOOKS_AFTER_LAUNCH_S)
     assert told == ["not read: launch flags, environment, versions and GPUs: gpu1: no answer in time"]
+
+
+@pytest.mark.parametrize(
+    ("reason", "late"), [("", []), ("not read: engine version: nobody listens yet", [60.0, 300.0])]
+)
+async def test_later_looks_are_for_what_is_still_missing(reason: str, late: list[float]) -> None:
+    slept: list[float] = []
+
+    async def sleep(delay_s: float) -> None:
+        slept.append(delay_s)
+        await asyncio.sleep(0)
+
+    session = Session()
+    session.add("1", "told")
+    asked = Asked(Seen(Fingerprint(env={}), reason, "7 5.0"))
+    channel = Channel("1", Told(*chunks(LAUNCH, *[DECODE] * 40)), asked)
+    await asyncio.wait_for(LiveFeed(session, [channel], clock=lambda: 0.0, sleep=sleep).run(), 10)
+    assert slept[-3 - len(late) :] == [0.0, 3.0, 15.0, *late]
 
 
 async def test_host_that_answers_at_last_is_told_nothing_of() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 
 import pytest
 from hypothesis import given, settings
@@ -38,13 +39,13 @@ _LOG = "".join(
 _REFERENCE = Reference(name="tuned", levels=(ReferenceLevel(running=1, tok_s=100.0),))
 
 
-def _document(cuts: list[int]) -> str:
+def _document(cuts: list[int], log: bytes = _LOG) -> str:
     session = Session(reference=_REFERENCE)
     session.add("b", "/logs/b.log")
-    edges = [0, *sorted(cuts), len(_LOG)]
+    edges = [0, *sorted(cuts), len(log)]
     for start, end in itertools.pairwise(edges):
         if end > start:
-            session.feed("b", Chunk(START, start, _LOG[start:end]))
+            session.feed("b", Chunk(START, start, log[start:end]))
             session.snapshot(START)  # looking in between must not matter either
     session.finish()
     return to_json(session)
@@ -67,6 +68,27 @@ def test_last_line_without_its_end_counts_when_its_figure_is_whole(end: str, sam
 @given(st.lists(st.integers(0, len(_LOG)), max_size=12))
 def test_cutting_anywhere_gives_the_same_document(cuts: list[int]) -> None:
     assert _document(cuts) == _WHOLE
+
+
+# A logging set-up of its own prints milliseconds, the engine's does not: both kinds of stamps in one log. The window
+# of a line is 0.04 s, so the fine stamps show idle times that the coarse ones cannot.
+_MIXED = "".join(
+    line.replace(" TP0]", f".{37 * number % 1000:03} TP0]") if number % 7 in (2, 3, 4) else line
+    for number, line in enumerate(
+        launch(0).splitlines(keepends=True) + [decode(second / 2, 1000.0) for second in range(10, 60)]
+    )
+).encode()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(0, len(_MIXED)), max_size=12))
+def test_stamps_of_two_kinds_are_judged_the_same_however_they_are_cut(cuts: list[int]) -> None:
+    assert _document(cuts, _MIXED) == _document([], _MIXED)
+
+
+def test_stamps_of_two_kinds_show_what_they_can() -> None:
+    excluded = json.loads(_document([], _MIXED))["servers"][0]["runs"][0]["decode"]["excluded"]
+    assert 0 < excluded["after_idle"] < 40
 
 
 @pytest.mark.parametrize("size", [1, 7, 64, 4096])

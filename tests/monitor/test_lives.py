@@ -113,7 +113,7 @@ def test_pid_that_comes_back_is_a_second_process_of_one_server() -> None:
     server = server_of("".join(_foreign(second, 11 + second % 2) for second in range(12)))
     assert len(server.lives) == 1
     assert server.lives[0].statistics.samples == 12
-    assert not server.history.marks
+    assert not server.history.chronicle.marks
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,19 @@ def _log(seed: int) -> bytes:
     slow = chance.choice([0.0, 0.002, 0.02])
     noise = chance.choice([0.002, 0.05, 0.2])
     decimals = chance.choice([2, 2, 2, 1, 3])
+    # How this release and its surroundings write.
+    tokens = chance.choice(
+        [
+            "#token: {}, token usage: {:.2f}",
+            "#token: {}, token usage: {:.2f}",
+            "#full token: {}, full token usage: {:.2f}, #swa token: 99, swa token usage: 0.50",
+            "#full token: {}, full token usage: {:.2f}, mamba num: 3, mamba usage: 0.01",
+        ]
+    )
+    tail = chance.choice(["", "", ", ", ", fwd occupancy: {:.2f}%", ", est. read BW (GB/s per GPU): {:.1f}"])
+    fraction = chance.choice(["", "", ".{:03d}"])
+    is_access_stamped = chance.random() < 0.7
+    foreign = chance.choice([0.0, 0.0, 0.01, 0.3])
     at, running, speed = _START, chance.choice([1, 1, 4, 30]), 88.8
     lines: list[str] = []
     if chance.random() < 0.5:
@@ -43,19 +56,20 @@ def _log(seed: int) -> bytes:
         if chance.random() < oddities / 5:
             speed *= chance.choice([0.4, 2.0, 0.7])
         rank = chance.choice(ranks)
-        stamp = _stamp(at)
+        stamp = _stamp(at) + fraction.format(at.microsecond // 1000)
         tok_s = max(0.0, chance.gauss(speed * max(running, 1), noise * speed))
         if chance.random() < slow:
             tok_s *= chance.choice([0.3, 0.5, 0.62, 0.0])
         spec = f"accept len: {chance.uniform(1.5, 3):.2f}, accept rate: 0.70, " if is_speculative else ""
         usage = chance.choice([0.01, 0.5, 0.99])
         lines.append(
-            f"[{stamp}{rank}] Decode batch, #running-req: {running}, #token: {300 + 37 * number % 90000}, "
-            f"token usage: {usage:.2f}, {spec}cuda graph: {chance.random() < 0.999}, "
+            f"[{stamp}{rank}] Decode batch, #running-req: {running}, "
+            f"{tokens.format(300 + 37 * number % 90000, usage)}, {spec}cuda graph: {chance.random() < 0.999}, "
             f"gen throughput (token/s): {tok_s:.{decimals}f}, #queue-req: {chance.choice([0, 0, 0, 1, 12])}"
+            f"{tail.format(chance.uniform(90, 100))}"
         )
         lines.append(
-            f"[{stamp}] INFO:     10.0.0.{number % 3}:{40000 + number % 9000} - "
+            f"{f'[{stamp}] ' if is_access_stamped else ''}INFO:     10.0.0.{number % 3}:{40000 + number % 9000} - "
             f'"{chance.choice(["POST /generate", "POST /v1/chat/completions", "GET /health"])} HTTP/1.1" '
             f"{chance.choice([200, 200, 200, 500])} OK"
         )
@@ -66,6 +80,8 @@ def _log(seed: int) -> bytes:
             )
         else:
             lines.append(f"[{stamp}] Finish: obj=GenerateReqInput(rid='{number:032x}', text='{'x' * (number % 40)}')")
+        if chance.random() < foreign:
+            lines += _foreign(chance, number)
         if chance.random() < oddities:
             lines.append(_oddity(chance, stamp, rank, number))
     return "".join(f"{line}\n" for line in lines).encode()
@@ -73,6 +89,32 @@ def _log(seed: int) -> bytes:
 
 def _stamp(at: datetime) -> str:
     return at.strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _foreign(chance: random.Random, number: int) -> list[str]:
+    """Lines that somebody else writes into the same log."""
+    return chance.choice(
+        [
+            [f"request {number}: temperature=0.0 max_new_tokens={chance.randrange(999)}"],
+            [f"Fetching: {number % 100}%|##  | {number}/9\rFetching: 99%|### | 9/9", "  warnings.warn("],
+            _MAIN_TRACEBACK if number % 50 == 0 else _LOOP_TRACEBACK,
+            [f"specmon-phase v1 cycles=40 running=1 draft_ms=0.{number % 1000:03d} cycle_ms=29.900"],
+            ["/opt/python/pool.py:56: UserWarning: the pool is full", "", f"retry in {number} s"],
+        ]
+    )
+
+
+_MAIN_TRACEBACK = [
+    "Traceback (most recent call last):",
+    '  File "<frozen runpy>", line 198, in _run_module_as_main',
+    '  File "/opt/sglang/srt/server.py", line 10, in launch',
+    "RuntimeError: no such device",
+]
+_LOOP_TRACEBACK = [
+    "Traceback (most recent call last):",
+    '  File "/opt/client/loop.py", line 210, in _run',
+    "asyncio.exceptions.TimeoutError",
+]
 
 
 def _oddity(chance: random.Random, stamp: str, rank: str, number: int) -> str:
@@ -95,6 +137,12 @@ def _oddity(chance: random.Random, stamp: str, rank: str, number: int) -> str:
             f"[2020-01-01 00:00:00{rank}] Decode batch, {figures}, gen throughput (token/s): 80.00, #queue-req: 0",
             "100%|##########| 3/3 [00:00<00:00]",
             "Traceback (most recent call last):",
+            f"[{stamp}] Scheduler hit an exception: Traceback (most recent call last):\n  File x\nValueError: {number}",
+            f"[{stamp}] server_args=ServerArgs(model_path='/m', tp_size=1,\n decode_log_interval=10, port={number})",
+            "ValueError: of somebody",
+            f'[{stamp}] \x1b[32mINFO\x1b[0m:     1.2.3.4:{number} - "\x1b[1mPOST /generate HTTP/1.1\x1b[0m" 200 OK',
+            f"[{stamp}] \x1b[32mINFO\x1b[0m:     Started server process [{number}]",
+            "name  | carried: yes",
             f"[{stamp} NEW9] Decode batch, {figures}, gen throughput (token/s): 80.0, #queue-req: 0",
             "",
             "\x1b[32mINFO\x1b[0m: green",

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import specmon
-from specmon.monitor.notices import NOTICE_KINDS, notices_of
+from specmon.monitor.notice import NOTICE_KINDS
+from specmon.monitor.notices import notices_of
 from specmon.monitor.session import Session
 from specmon.monitor.snapshot import Role
 

@@ -231,7 +231,7 @@ def test_gap_is_an_event_a_mark_and_an_unclean_window() -> None:
     assert life.figures().excluded["after_idle"] == 1
     (gap,) = [happening for happening in life.happenings if happening.kind == "gap"]
     assert gap.size_bytes == 4096
-    assert [mark.kind for mark in session.servers[0].history.marks] == [MarkKind.GAP]
+    assert [mark.kind for mark in session.servers[0].history.chronicle.marks] == [MarkKind.GAP]
 
 
 def test_rotation_starts_offsets_again_without_losing_the_life() -> None:

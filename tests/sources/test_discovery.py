@@ -204,6 +204,38 @@ def test_log_is_where_the_output_goes(outputs: dict[int, OutputTarget], path: st
     assert bool(reason) == bool(words)
 
 
+def test_log_behind_a_tee_is_the_file_that_it_writes() -> None:
+    teed = {"pipe:[123]": "/var/log/teed.log"}
+    assert choose_log({1: PIPE, 2: PIPE}, teed) == ("/var/log/teed.log", "")
+    assert choose_log({1: PIPE, 2: OutputTarget("/dev/null")}, teed) == (
+        "/var/log/teed.log",
+        "only stdout is in a file; stderr goes to /dev/null, where nothing is kept",
+    )
+    assert choose_log({1: PIPE, 2: PIPE}, {"pipe:[9]": "/x"})[0] is None
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="no /proc here")
+def test_server_that_logs_through_a_tee_is_found_with_its_file(tmp_path: Path) -> None:
+    package = tmp_path / "sglang"
+    package.mkdir()
+    (package / "launch_server.py").write_text("import time\ntime.sleep(60)\n")
+    log = tmp_path / "the log"
+    with subprocess.Popen(["tee", str(log)], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as tee:
+        server = subprocess.Popen(
+            [sys.executable, str(package / "launch_server.py")], stdout=tee.stdin, stderr=subprocess.STDOUT
+        )
+        try:
+            for _ in range(200):  # until tee has opened its file
+                if log.exists():
+                    break
+                time.sleep(0.01)
+            (found,) = [each for each in discover_local().servers if each.pid == server.pid]
+            assert (found.log_path, found.log_reason) == (str(log), "")
+        finally:
+            server.kill()
+            server.wait()
+
+
 def test_environment_is_the_union_without_secrets() -> None:
     server = only(
         process(10, LAUNCH, environ=(("NCCL_PROTO", "LL"), ("CUDA_HOME", "/old"), ("HOME", "/root"), ("PATH", "/bin"))),
@@ -295,7 +327,7 @@ NAME = st.text("ABCDEFG_", min_size=1, max_size=8)
     )
 )
 def test_listing_comes_through_the_wire(processes: list[RunningProcess]) -> None:
-    listing = ProcessListing(tuple(processes), host_time=7.0)
+    listing = ProcessListing(tuple(processes), host_time=7.0, teed={"pipe:[1]": "/a b\n"})
     assert parse_processes(processes_answer(listing)) == listing
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from specmon.errors import UnreadableInput
 from specmon.sources.events import CaughtUp, Chunk, Connected, Gap, Refused, Rotated, Waiting
-from specmon.sources.files import expand_glob
+from specmon.sources.files import expand_glob, look_at
 from specmon.sources.follow import Pace
 from specmon.sources.local import LocalFile, LocalReach
 from specmon.sources.stdin import StdinSource
@@ -110,7 +110,7 @@ async def test_what_cannot_be_opened_is_told_in_a_sentence(tmp_path: Path, name:
 
 async def test_pipe_at_the_path_is_told_without_waiting(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(UnreadableInput, match="is not a regular file"):
+    with pytest.raises(UnreadableInput, match="is a pipe"):
         await read(tmp_path / "pipe")
 
 
@@ -220,3 +220,19 @@ async def test_closed_stdin_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     os.close(writing)
     with pytest.raises(UnreadableInput, match="stdin is closed"):
         await Heard().listen(StdinSource(descriptor=reading).events())
+
+
+async def test_pipe_is_refused_where_it_would_be_followed(tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    (event,) = [event async for event in LocalFile(str(path), follow=True, reach=FAST).events()]
+    assert isinstance(event, Refused)
+    assert "is a pipe, which can be read once and not be followed. Name a log file instead." in event.reason
+
+
+def test_looking_at_a_pipe_does_not_take_its_writer(tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    look_at(str(path))
+    with pytest.raises(OSError, match="No such device"):  # a reader was there, or still is: no error
+        os.open(path, os.O_WRONLY | os.O_NONBLOCK)

@@ -138,7 +138,7 @@ def test_look_tells_what_is_no_file(program: str, tmp_path: Path) -> None:
     if program == "busybox":
         return  # its tools folder is made once
     for name, reason in [
-        ("pipe", "is not a regular file"),
+        ("pipe", "is a pipe or a device, which cannot be followed"),
         (".", "is a directory, not a log"),
         ("no/x", "no such file"),
     ]:

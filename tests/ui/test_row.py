@@ -70,6 +70,19 @@ def test_statistics_line_keeps_what_is_looked_for() -> None:
     assert "gen throughput (token/s): 62.66" in cut_fields(line, 60)
 
 
+@pytest.mark.parametrize("head", ["Engine 000: ", "2 Engines Aggregated: ", ""])
+@pytest.mark.parametrize("width", [24, 30, 50, 60, 100])
+def test_an_engine_line_of_vllm_keeps_its_speed_and_then_its_load(head: str, width: int) -> None:
+    line = (
+        f"{head}Avg prompt throughput: 12.0 tokens/s, Avg generation throughput: 95.5 tokens/s, Running: 3 reqs, "
+        "Waiting: 1 reqs, GPU KV cache usage: 2.4%, Prefix cache hit rate: 11.0%"
+    )
+    short = cut_fields(line, width)
+    assert len(short) <= width
+    assert "gen 95.5 tok/s" in short
+    assert "Running: 3" in short or width < 50 or (width < 60 and head.startswith("2"))
+
+
 @pytest.mark.parametrize(
     ("raw", "shown"),
     [

@@ -13,6 +13,7 @@ from specmon.monitor.snapshot import (
     EventLine,
     Headline,
     LevelVerdict,
+    LogLine,
     Role,
     RunState,
     ServerView,
@@ -188,6 +189,23 @@ async def test_servers_that_are_not_compared_are_listed() -> None:
     assert "gpu03" not in await _shown(story, (80, 24))
 
 
+@pytest.mark.parametrize("size", [(40, 12), (80, 24), (120, 40), (200, 60)])
+@pytest.mark.parametrize("has_figures", [True, False])
+async def test_requests_that_go_on_have_a_live_speed(size: tuple[int, int], has_figures: bool) -> None:
+    story = pictures.diverged()
+    assert story.baseline is not None
+    live = replace(story.baseline, live_tok_s=18.25, live_requests=1, no_data_reason="no decode line yet")
+    shown = await _shown(replace(story, baseline=live if has_figures else replace(live, level=None)), size)
+    assert "live 18.2" in shown
+
+
+async def test_a_server_that_is_not_compared_has_its_live_speed_too() -> None:
+    third = ServerView(
+        "x", "gpu03:8080", "gpu03:/x.log", Role.UNKNOWN, state=RunState.SERVING, live_tok_s=37.0, live_requests=2
+    )
+    assert "live 37.0 tok/s of 2 requests" in await _shown(replace(pictures.diverged(), others=(third,)), (120, 40))
+
+
 @pytest.mark.parametrize("name", sorted(pictures.PICTURES))
 async def test_every_sign_has_its_ascii_counterpart(name: str) -> None:
     app = SpecmonApp(
@@ -246,3 +264,32 @@ async def test_ctrl_c_quits_from_everywhere(keys: list[str]) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await press(pilot)
     assert app.return_code == EXIT_INTERRUPTED
+
+
+@pytest.mark.parametrize(
+    "front",
+    [
+        "(APIServer pid=10267) INFO 11-30 15:41:36 [loggers.py:127] ",
+        "INFO 08-02 04:33:51 metrics.py:295] ",
+        'vllm-1  | {"asctime": "2026-11-30 15:41:36,798", "levelname": "INFO", "message": "',
+    ],
+)
+async def test_the_log_shows_speed_and_load_of_a_vllm_line_on_a_small_screen(front: str) -> None:
+    line = (
+        f"{front}Engine 000: Avg prompt throughput: 12.0 tokens/s, Avg generation throughput: 95.5 tokens/s, "
+        "Running: 3 reqs, Waiting: 0 reqs, GPU KV cache usage: 0.5%, Prefix cache hit rate: 0.0%"
+    )
+    other = "(APIServer pid=10267) WARNING 11-30 15:41:36 [loggers.py:127] short of memory"
+    shown = replace(
+        pictures.diverged(),
+        log=(
+            LogLine("gpu01:30000", Role.BASELINE, 1000.0, line, is_stats=True),
+            LogLine("gpu01:30000", Role.BASELINE, 1000.0, other),
+        ),
+    )
+    app = SpecmonApp(StillFeed(shown))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("l")
+        await pilot.pause()
+        assert "gen 95.5 tok/s, Running: 3" in text(app)
+        assert "WARNING" in text(app)

@@ -24,6 +24,7 @@ from specmon.analysis.level import Judgement, RankLevel
 from specmon.analysis.lines import Batch, Floats, Integers, Lines, different
 from specmon.analysis.rank import RankStatistics
 from specmon.analysis.rules import (
+    FINE_S,
     IDLE_FACTOR,
     MOVED_AFTER,
     OUTLIER_FACTOR,
@@ -75,7 +76,7 @@ def add_lines(
 class _Windows:
     """What lay between each sample of a rank and the one before it."""
 
-    since_s: Floats
+    surely_s: Floats  # since the previous line, as far as the stamps can tell
     before_running: Integers
     before_at: Floats
     after_prefill: Flags
@@ -145,8 +146,10 @@ def _windows(rank: RankStatistics, batch: Batch, positions: Integers, prefills: 
     is_retracted = np.zeros(count, np.bool_)
     is_retracted[0] = rank.retraction_in_window
     steps = np.abs(batch.running - before_running)
+    # As `resolution_s` has it.
+    is_cut = (np.floor(batch.at) == batch.at) | (np.floor(before_at) == before_at)
     return _Windows(
-        since_s=batch.at - before_at,
+        surely_s=batch.at - before_at - np.where(is_cut, 1.0, FINE_S),
         before_running=before_running,
         before_at=before_at,
         after_prefill=after_prefill[:count],
@@ -210,7 +213,7 @@ class _Level:
     def _idle(self, bounds: tuple[float, float]) -> Flags | None:
         """Rule 3; None when a sample lies between the bounds of the median."""
         windows, cadence = self._windows, self._cadence
-        beyond_s = windows.since_s[self._which] - cadence.clock_resolution_s
+        beyond_s = windows.surely_s[self._which]
         is_idle = windows.has_gap[self._which] | (self._batch.tok_s <= 0)
         surely, perhaps = (
             is_idle | (beyond_s > IDLE_FACTOR * (cadence.cycles_per_sample * middle / 1000))
@@ -242,7 +245,7 @@ class _Level:
             window_s = tokens / batch.tok_s
         told = is_busy & (batch.tok_s > 0) & (window_s > 0)
         level.delivery.extend(tokens[told], window_s[told], cycles)
-        since_s = self._windows.since_s[self._which][told]
+        since_s = (batch.at - self._windows.before_at[self._which])[told]
         level.stamped_s = _add_up(level.stamped_s, since_s[since_s == since_s])
         level.idle_windows += int(np.count_nonzero(~is_busy))
 

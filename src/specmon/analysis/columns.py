@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Iterator
+from itertools import repeat
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -54,7 +55,12 @@ class Column:
         self._count -= 1
 
     def __iter__(self) -> Iterator[float]:
-        return map(self.__getitem__, range(self._count))
+        if self._wide is not None:
+            return iter(self._wide)
+        if self._codes is None:
+            return repeat(self._only, self._count)
+        origin = self._origin
+        return (math.nan if code == _MISSING else origin + code / 100 for code in self._codes)
 
     def append(self, value: float) -> None:
         """Take one figure in."""

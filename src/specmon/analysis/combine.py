@@ -13,7 +13,7 @@ from specmon.analysis.level import RankLevel, graph_word
 from specmon.analysis.spread import deviation_of, interval_of_median, median_of, quantile_of
 from specmon.analysis.uncertainty import Influences, LogError, interval_of
 
-_MANY = 20_000  # clean samples from which arrays are worth the import of numpy
+_MANY = 4_000  # clean samples from which arrays are worth the import of numpy
 
 
 def combine_levels(running: int, parts: Sequence[tuple[str, RankLevel | None]], *, samples: int) -> LevelFigures:

@@ -1,4 +1,4 @@
-"""Where the time of a cycle goes, from the lines of an instrumented server or of the probe."""
+"""Where the time of a cycle goes, from lines that tell it: the probe's, an instrumented server's, vLLM V0's."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Literal
 from specmon.analysis.figures import PhaseFigures
 
 _MOST = 0.9  # of the cycles must lie at levels whose cycle is known, before one figure stands for all of them
-PhaseSource = Literal["probe", "custom"]
+PhaseSource = Literal["probe", "log", "custom"]
 
 
 @dataclass(slots=True)

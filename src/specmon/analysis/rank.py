@@ -7,7 +7,7 @@ from collections import Counter
 
 from specmon.analysis.level import Judgement, RankLevel
 from specmon.analysis.median import RunningMedian
-from specmon.analysis.rules import IDLE_FACTOR, Cadence, Rule, changes_batch
+from specmon.analysis.rules import IDLE_FACTOR, Cadence, Rule, changes_batch, resolution_s
 from specmon.analysis.sample import Sample
 from specmon.events import Covers
 
@@ -139,7 +139,7 @@ class RankStatistics:
             return True
         if cadence.is_by_clock:
             usual = self._gaps.value
-            return usual is not None and self._gap_before(sample) - cadence.clock_resolution_s > IDLE_FACTOR * usual
+            return usual is not None and self._idle_gap(sample) > IDLE_FACTOR * usual
         if sample.tok_s <= 0:
             return True
         if cadence.covers in (Covers.REQUEST, Covers.STEP):
@@ -150,7 +150,11 @@ class RankStatistics:
         # A line that tells how many cycles it covers is held to those.
         cycles = sample.cycles if sample.cycles > 0 else cadence.cycles_per_sample
         expected_s = cycles * middle / 1000
-        return sample.at - self.last_at - cadence.clock_resolution_s > IDLE_FACTOR * expected_s
+        return self._idle_gap(sample) > IDLE_FACTOR * expected_s
+
+    def _idle_gap(self, sample: Sample) -> float:
+        """The time since the previous line that the clock is sure of."""
+        return self._gap_before(sample) - resolution_s(self.last_at, sample.at)
 
     def _gap_before(self, sample: Sample) -> float:
         return sample.at - self.last_at

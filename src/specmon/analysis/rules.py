@@ -33,6 +33,7 @@ OUTLIER_FACTOR = 1.5  # of the level's median cycle; one-sided, since a window c
 OUTLIER_NEEDS = 5  # clean samples before one can be called an outlier
 MOVED_AFTER = 5  # outliers in a row that mean another level of speed
 IDLE_FACTOR = 3.0  # of the window that a line should cover
+FINE_S = 0.001  # what stamps with a fraction tell time by
 STEADY_SHARE = 0.05  # by how much the number of requests may differ
 
 
@@ -41,7 +42,6 @@ class Cadence:
     """How an engine's statistics lines are timed, and what the user asked for."""
 
     cycles_per_sample: int = 40  # decode_log_interval
-    clock_resolution_s: float = 1.0
     ready_at: float | None = None
     warm_up_s: float = 0.0
     covers: Covers = Covers.WINDOW
@@ -50,6 +50,14 @@ class Cadence:
     def is_by_clock(self) -> bool:
         """Lines come by the clock, whatever ran; the usual gap between them is what to expect."""
         return self.covers is Covers.TICK
+
+
+def resolution_s(before: float, at: float) -> float:
+    """How much longer the time between two stamps may be than the time between their lines.
+
+    The stamps themselves tell it, since one log may hold both kinds: what falls on a whole second may be cut to it.
+    """
+    return 1.0 if before.is_integer() or at.is_integer() else FINE_S
 
 
 def changes_batch(running: int, before: int) -> bool:

@@ -120,7 +120,7 @@ def _arrivals(path: Path, log: Path) -> Arrivals:
                 f"capture {path}:{number}: expected an offset and a time, as `4096 1772123456.250`."
             ) from error
     if offsets != sorted(offsets) or at != sorted(at):
-        raise ConfigError(f"capture {path}: offsets and times must grow from line to line. Was the file edited?")
+        raise ConfigError(f"capture {path}: offsets and times must grow from line to line. Copy the capture again.")
     return Arrivals(tuple(offsets), tuple(at))
 
 
@@ -129,10 +129,10 @@ def _read(path: Path, model: type[_Model]) -> _Model:
         return model.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
     except OSError as error:
         raise UnreadableInput(
-            f"capture {path}: {(error.strerror or str(error)).lower()}. Is it a capture folder?"
+            f"capture {path}: {(error.strerror or str(error)).lower()}. Name a capture folder."
         ) from error
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(f"capture {path}: it is not valid TOML: {error}. Was the file cut?") from error
+        raise ConfigError(f"capture {path}: it is not valid TOML: {error}. Copy it again.") from error
     except ValidationError as error:
         fault = error.errors()[0]
         key = ".".join(str(part) for part in fault["loc"]) or "the file"

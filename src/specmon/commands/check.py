@@ -16,7 +16,7 @@ from specmon.commands.dialects import reader_of
 from specmon.commands.places import SshOptions, parse_sides
 from specmon.commands.reading import read_all, refuse_twice
 from specmon.commands.reference import chosen_reference, other_references
-from specmon.commands.span import chosen_window, require_run
+from specmon.commands.span import chosen_window, newest_of_files, require_run
 from specmon.errors import ConfigError
 from specmon.monitor.asking import asked_load
 from specmon.monitor.gate import DEFAULT_WORDS, Gate, exit_code_of, words_of
@@ -59,7 +59,7 @@ def check(
             raise ConfigError("--tolerance is that of a reference: give --reference NAME as well.")
         recorded = recorded.model_copy(update={"tolerance": parse_share(tolerance)})
     results = read_clients(clients)
-    window = chosen_window(since, until, [address for _, address in given])
+    window = chosen_window(since, until, lambda: newest_of_files([address for _, address in given]))
     session = Session(
         reference=recorded,
         others=other_references(reference),

@@ -14,7 +14,7 @@ from specmon.commands.dialects import reader_of
 from specmon.commands.places import SshOptions, parse_sides
 from specmon.commands.reading import read_all, refuse_twice
 from specmon.commands.reference import chosen_reference, other_references
-from specmon.commands.span import chosen_window
+from specmon.commands.span import chosen_window, newest_of_files
 from specmon.errors import ConfigError
 from specmon.monitor.asking import asked_load
 from specmon.monitor.ranking import Ranking, rank
@@ -46,7 +46,7 @@ def compare(
     given = parse_sides(sources, baseline, ())
     refuse_twice(given)
     results = read_clients(clients)
-    window = chosen_window(since, until, [address for _, address in given])
+    window = chosen_window(since, until, lambda: newest_of_files([address for _, address in given]))
     level = asked_load(running)
     session = Session(
         reference=chosen_reference(reference, reference_tok_s),

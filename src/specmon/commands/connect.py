@@ -134,11 +134,17 @@ def discovered_channels(
     With `host_name` the servers are called by that name instead of the one they listen on.
     """
     if found.reason or not found.servers:
-        click.echo(f"specmon: {host.name}: {found.reason or 'no server process is running there'}", err=True)
+        reason = found.reason or "no server process is running there"
+        click.echo(f"specmon: {host.name}: {reason.rstrip('.')}. Name its log with --baseline or --spec.", err=True)
     channels: list[Channel] = []
     for server in found.servers:
         if server.log_path is None:
-            click.echo(f"specmon: {host.name}: server process {server.pid} is left out: {server.log_reason}", err=True)
+            reason = server.log_reason.rstrip(".")
+            click.echo(
+                f"specmon: {host.name}: server process {server.pid} is left out: {reason}. "
+                "Name its log with --baseline or --spec.",
+                err=True,
+            )
             continue
         key = f"{first + len(channels)}"
         backfill = None if from_start else BACKFILL_BYTES

@@ -77,10 +77,10 @@ def read_text(path: Path) -> str:
         with path.open("rb") as file:
             content = file.read(_LARGEST + 1)
         if len(content) > _LARGEST:
-            raise ConfigError(f"format {path}: it is larger than a megabyte. Is this a format file?")
+            raise ConfigError(f"format {path}: it is larger than a megabyte. Name a format file.")
         return content.decode()
     except UnicodeDecodeError as error:
-        raise ConfigError(f"format {path}: it is not UTF-8 text. Is this a format file?") from error
+        raise ConfigError(f"format {path}: it is not UTF-8 text. Name a format file.") from error
     except OSError as error:
         raise ConfigError(f"format {path}: {(error.strerror or str(error)).lower()}. Check the path.") from error
 

@@ -31,6 +31,7 @@ class _Account:
 
     limit: int  # 0: all lines
     total: int = 0
+    has_text: bool = False
     kinds: Counter[str] = field(default_factory=Counter)
     engines: Counter[str] = field(default_factory=Counter)
     carriers: Counter[str] = field(default_factory=Counter)
@@ -39,6 +40,7 @@ class _Account:
     def add(self, lines: Iterable[ExplainedLine]) -> None:
         for line in lines:
             self.total += 1
+            self.has_text = self.has_text or bool(line.text.strip())
             self.kinds[line.kind] += 1
             if line.kinds and line.engine is not None:
                 self.engines[line.engine] += 1
@@ -86,6 +88,10 @@ async def _chunks(log: str) -> AsyncIterator[Chunk]:
 
 
 def _print(log: str, account: _Account) -> None:
+    if not account.has_text:
+        state = f"holds nothing but {account.total} blank lines" if account.total else "is empty"
+        click.echo(visible(f"{log} {state}. Check the path, and that the server's output goes there (`> LOG 2>&1`)."))
+        return
     width = max((len(line.kind) for line in account.shown), default=4)
     for line in account.shown:
         carried = f" [{', '.join(line.carriers)}]" if line.carriers else ""

@@ -13,7 +13,7 @@ from specmon.monitor.snapshot import Role
 from specmon.sources.address import HostAddress, LocalPlace, RemotePlace, SourceAddress, parse_source
 from specmon.sources.cursor import NoFile
 from specmon.sources.events import Source
-from specmon.sources.files import expand_glob, look_at
+from specmon.sources.files import expand_glob, is_pipe, look_at
 
 if TYPE_CHECKING:  # asyncssh takes longer to import than many a log to read
     from specmon.sources.ssh import SshHost, SshSettings
@@ -98,21 +98,21 @@ def open_source(address: SourceAddress, hosts: Hosts, *, follow: bool, from_star
     """The source at an address: followed for ever, or read to its end."""
     from specmon.sources.follow import BACKFILL_BYTES  # and with it asyncio, which whole files do without
     from specmon.sources.local import LocalFile
-    from specmon.sources.stdin import StdinSource
+    from specmon.sources.stdin import PipeSource, StdinSource
+    from specmon.sources.unpack import Unpacked
 
     backfill = None if from_start else BACKFILL_BYTES
     match address.place:
+        case LocalPlace(path) if not follow and is_pipe(path):
+            return Unpacked(PipeSource(path))
         case LocalPlace(path):
             return LocalFile(path, follow=follow, backfill_bytes=backfill)
         case RemotePlace(host, path):
             from specmon.sources.remote_file import RemoteFile
-            from specmon.sources.unpack import Unpacked
 
             remote = RemoteFile(hosts.at(host), path, follow=follow, backfill_bytes=backfill)
             return remote if follow else Unpacked(remote)
         case _:
-            from specmon.sources.unpack import Unpacked
-
             return Unpacked(StdinSource())
 
 

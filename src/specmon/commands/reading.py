@@ -12,7 +12,7 @@ from specmon.monitor.session import Session
 from specmon.monitor.snapshot import Role
 from specmon.sources.address import LocalPlace, SourceAddress
 from specmon.sources.events import Refused, SourceEvent
-from specmon.sources.files import read_whole
+from specmon.sources.files import is_pipe, read_whole
 
 if TYPE_CHECKING:
     from specmon.captures.reader import CapturedLog
@@ -59,7 +59,7 @@ def _places(given: Given) -> Iterator[tuple[str, object]]:
 
 def _finished(reading: Coroutine[object, None, list[str]], given: Given) -> list[str]:
     """What a coroutine answers. Files of this machine never make it wait, so they need no event loop."""
-    if all(isinstance(address.place, LocalPlace) for _, address in given):
+    if all(_is_at_hand(address) for _, address in given):
         try:
             reading.send(None)
         except StopIteration as end:
@@ -68,6 +68,11 @@ def _finished(reading: Coroutine[object, None, list[str]], given: Given) -> list
     import asyncio
 
     return asyncio.run(reading)
+
+
+def _is_at_hand(address: SourceAddress) -> bool:
+    """A file of this machine; a pipe may let one wait."""
+    return isinstance(address.place, LocalPlace) and (address.place.is_glob or not is_pipe(address.place.path))
 
 
 async def _read_all(session: Session, given: Given, ssh: SshOptions) -> list[str]:
@@ -97,7 +102,7 @@ async def _read(session: Session, address: SourceAddress, role: Role | None, hos
         return
     key = _next_key(session)
     session.add(key, address.name, role=role, label=address.label)
-    if isinstance(address.place, LocalPlace):
+    if isinstance(address.place, LocalPlace) and _is_at_hand(address):
         _feed(session, key, read_whole(address.place.path))
     else:
         async for event in open_source(address, hosts, follow=False).events():

@@ -15,7 +15,7 @@ import click
 from specmon.captures.reader import CapturedLog, is_capture, life_at, open_capture
 from specmon.commands.dialects import reader_of
 from specmon.commands.places import Hosts, SshOptions, expanded, local_folder, open_source
-from specmon.commands.span import chosen_window
+from specmon.commands.span import chosen_window, newest_of_files
 from specmon.errors import ConfigError, SpecmonError, UnreadableInput
 from specmon.monitor.recording import Recording, recording_of
 from specmon.monitor.server import ServerMonitor
@@ -75,7 +75,7 @@ class _Found:
 def measure(wanted: Wanted, ssh: SshOptions, *, is_forced: bool, now: datetime) -> list[Measured]:
     """Read every SOURCE to its end: one baseline each. ConfigError or UnreadableInput when one cannot be read."""
     given = [parse_source(text) for text in wanted.sources]
-    window = chosen_window(wanted.since, wanted.until, given)
+    window = chosen_window(wanted.since, wanted.until, lambda: newest_of_files(given))
     session = Session(reader=reader_of(wanted.format_files, window), run=wanted.run, is_watched=False)
     found = asyncio.run(_read_all(session, given, ssh))
     return [

@@ -32,7 +32,7 @@ from specmon.monitor.session import Session
 from specmon.monitor.snapshot import Role
 from specmon.sources.address import LocalPlace, SourceAddress
 from specmon.sources.events import Chunk
-from specmon.sources.files import is_compressed
+from specmon.sources.files import is_compressed, is_pipe
 
 
 class _Cast:
@@ -46,6 +46,10 @@ class _Cast:
     def add(self, log: ReplayLog, source: str, role: Role | None, label: str | None) -> None:
         self.logs.append(log)
         self.servers.append((log.key, source, role, label))
+
+    def newest_stamp(self) -> float | None:
+        """The newest time that any of the logs tells."""
+        return max((at for log in self.logs if (at := log.timeline.newest_stamp) is not None), default=None)
 
     @property
     def next_key(self) -> str:
@@ -79,9 +83,6 @@ def replay(
     if not given:
         raise ConfigError("replay needs a log: name a file, a capture directory or - for stdin, or try `specmon demo`.")
 
-    window = chosen_window(since, until, [address for _, address in given])
-    windowed = reader_of(format_files, window)
-
     async def play() -> int:
         with ExitStack() as stack:
             cast = _Cast()
@@ -89,6 +90,8 @@ def replay(
                 for role, address in given:
                     for single in expanded(address):
                         await _join(cast, single, role, hosts, stack, reader)
+            window = chosen_window(since, until, cast.newest_stamp)
+            windowed = reader if window is None else reader_of(format_files, window)
 
             def new_session() -> Session:
                 session = Session(
@@ -136,8 +139,10 @@ async def _join(
 
 async def _as_file(address: SourceAddress, hosts: Hosts, stack: ExitStack) -> Path:
     """The log as a plain file on this machine: itself, or a copy of what is piped in, packed or far away."""
-    if isinstance(address.place, LocalPlace) and not is_compressed(address.place.path):
-        return readable_file(address.place.path)
+    if isinstance(address.place, LocalPlace):
+        path = address.place.path
+        if not is_compressed(path) and not is_pipe(path):
+            return readable_file(path)
     source = open_source(address, hosts, follow=False)
     copy = stack.enter_context(tempfile.NamedTemporaryFile(prefix="specmon-replay-"))  # noqa: SIM115 (the stack closes it)
     async for event in source.events():

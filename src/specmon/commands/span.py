@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -11,31 +11,39 @@ from specmon.errors import ConfigError
 from specmon.formats.window import TimeWindow
 from specmon.monitor.session import Session
 from specmon.sources.address import LocalPlace, SourceAddress
+from specmon.sources.files import is_pipe
+
+NewestStamp = Callable[[], float | None]
 
 _BACK = re.compile(r"-(\d+(?:\.\d+)?)(s|m|h|d)?")
 _CLOCK = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d(?:\.\d+)?))?")
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
-def chosen_window(since: str | None, until: str | None, given: Sequence[SourceAddress]) -> TimeWindow | None:
+def chosen_window(since: str | None, until: str | None, newest_stamp: NewestStamp) -> TimeWindow | None:
     """The window of a command line, None when none is asked for.
 
     `2026-02-26T16:41:43` is a moment by itself; `16:41:43` and `-10m` count from the newest stamp of the given logs,
-    so these must be files of this machine.
+    which is asked for only then.
     """
     if since is None and until is None:
         return None
     newest: float | None = None
     if any(text is not None and not _is_absolute(text) for text in (since, until)):
-        from specmon.feeds.timeline import newest_stamp  # and what replays captures
-
-        newest = max((stamp for path in _files(given) if (stamp := newest_stamp(path)) is not None), default=None)
+        newest = newest_stamp()
         if newest is None:
             raise ConfigError("--since and --until: the logs tell no time to count from. Write a date and a time.")
     window = TimeWindow(_moment("--since", since, newest), _moment("--until", until, newest))
     if window.since is not None and window.until is not None and window.since > window.until:
         raise ConfigError("--since lies behind --until: no sample can be between them. Swap the two.")
     return window
+
+
+def newest_of_files(given: Sequence[SourceAddress]) -> float | None:
+    """The newest stamp of logs that are files of this machine; they are read through for it."""
+    from specmon.feeds.timeline import newest_stamp  # and what replays captures
+
+    return max((stamp for path in _files(given) if (stamp := newest_stamp(path)) is not None), default=None)
 
 
 def _is_absolute(text: str) -> bool:
@@ -68,7 +76,7 @@ def _files(given: Sequence[SourceAddress]) -> list[Path]:
 
     paths: list[Path] = []
     for address in given:
-        if not isinstance(address.place, LocalPlace):
+        if not isinstance(address.place, LocalPlace) or is_pipe(address.place.path):
             raise ConfigError(f"{address.name}: its newest time is not known beforehand. Write a date and a time.")
         path = Path(address.place.path)
         paths += [log.path for log in open_capture(path).logs] if is_capture(path) else [path]
@@ -80,7 +88,10 @@ def require_run(session: Session, run: int | None) -> None:
     names = session.names()
     for server in session.servers:
         if run is not None and server.unreadable is None and len(server.lives) < run:
-            raise ConfigError(f"{names[server.key]} has {_runs(len(server.lives))}, so there is no --run {run}.")
+            raise ConfigError(
+                f"{names[server.key]} has {_runs(len(server.lives))}, so there is no --run {run}. "
+                "Give a smaller number, or leave it out for the last one."
+            )
 
 
 def _runs(count: int) -> str:

@@ -13,7 +13,7 @@ from specmon.commands.dialects import reader_of
 from specmon.commands.places import SshOptions, parse_sides
 from specmon.commands.reading import read_all, refuse_twice
 from specmon.commands.reference import chosen_reference, other_references
-from specmon.commands.span import chosen_window, require_run
+from specmon.commands.span import chosen_window, newest_of_files, require_run
 from specmon.errors import ConfigError
 from specmon.monitor.asking import asked_load
 from specmon.monitor.session import Session
@@ -41,7 +41,7 @@ def summary(
     if not given:
         raise ConfigError("summary needs a log: name a file, a capture directory, HOST:PATH or - for stdin.")
     refuse_twice(given)
-    window = chosen_window(since, until, [address for _, address in given])
+    window = chosen_window(since, until, lambda: newest_of_files([address for _, address in given]))
     results = read_clients(clients) if clients else []
     session = Session(
         reference=chosen_reference(reference, reference_tok_s),

@@ -14,8 +14,10 @@ from specmon.references.fingerprint import Fingerprint
 from specmon.sources.events import Refused, Source
 
 # A new process is in the list before it writes its first line, but its children, which hold part of the
-# environment, come seconds later: look at once, and again when they are there.
+# environment, come seconds later: look at once, and again when they are there. A big model takes minutes to load, and
+# until then the server itself answers nothing; those later looks are for what is still missing.
 LOOKS_AFTER_LAUNCH_S = (0.0, 3.0, 15.0)
+LATE_LOOKS_S = (60.0, 300.0)
 
 _OVER_POLL_S = 0.1
 _LAST_BYTES_S = 1.0  # what has been written last is still on its way
@@ -115,15 +117,17 @@ class LiveFeed:
     async def _look(self, channel: Channel) -> None:
         if channel.conditions is None:
             return
-        fault = ""
-        for delay_s in LOOKS_AFTER_LAUNCH_S:
+        fault, is_whole = "", False
+        for number, delay_s in enumerate((*LOOKS_AFTER_LAUNCH_S, *LATE_LOOKS_S)):
+            if number >= len(LOOKS_AFTER_LAUNCH_S) and is_whole:
+                break
             await self._sleep(delay_s)
             try:
                 seen = await channel.conditions.read()
             except SpecmonError as error:
                 fault = f"not read: launch flags, environment, versions and GPUs: {error}"
                 continue  # the log is followed all the same; the next look may succeed
-            fault = ""
+            fault, is_whole = "", not seen.reason
             if seen.fingerprint is not None:
                 self._session.attach_fingerprint(channel.key, seen.fingerprint, seen.process)
             self._tell(channel, seen.reason)

@@ -9,6 +9,8 @@ from pathlib import Path
 from specmon.captures.reader import Arrivals
 from specmon.events import Block
 from specmon.formats.reader import LogReader
+from specmon.sources.events import Chunk
+from specmon.sources.files import read_whole
 from specmon.sources.framing import Framed, LineFramer
 
 CHUNK_BYTES = 1 << 20
@@ -43,6 +45,7 @@ class Timeline:
 
     arrivals: Arrivals
     samples: tuple[float, ...]  # moments of the decode samples, ascending
+    newest_stamp: float | None = None  # the newest time that the log tells on its own clock
 
 
 def read_chunks(path: Path) -> Iterator[tuple[int, bytes]]:
@@ -71,13 +74,15 @@ def timeline_of(
     size = max(size, path.stat().st_size)
     if arrivals is None:
         arrivals = _arrivals(stamps, size)
-    return Timeline(arrivals, tuple(arrivals.moment_of(offset) for offset in stamps.samples))
+    moments = tuple(arrivals.moment_of(offset) for offset in stamps.samples)
+    return Timeline(arrivals, moments, stamps.at[-1] if stamps.at else None)
 
 
 def newest_stamp(path: Path) -> float | None:
-    """The newest time that a log tells on its own clock, None when it tells none."""
+    """The newest time that a log, packed or not, tells on its own clock; None when it tells none."""
     stamps = _Stamps()
-    for blocks in _blocks(read_chunks(path), LogReader()):
+    chunks = ((event.offset, event.data) for event in read_whole(str(path)) if isinstance(event, Chunk))
+    for blocks in _blocks(chunks, LogReader()):
         stamps.add(blocks)
     return stamps.at[-1] if stamps.at else None
 

@@ -33,8 +33,8 @@ class Skimmed(Protocol):
     """A long block of which most lines need no pattern."""
 
     @property
-    def rest(self) -> bytes:
-        """The other lines, one after another."""
+    def unusual(self) -> bytes:
+        """Of the other lines one of each kind at least, one after another."""
         ...
 
 

@@ -11,8 +11,18 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from math import floor
 
-from specmon.events import FIRST_DATED_S, MISSING, Block, Clock, LogEvent, PrefillColumns, SampleColumns, StepColumns
-from specmon.formats.places import Kind, Places
+from specmon.events import (
+    FIRST_DATED_S,
+    MISSING,
+    Block,
+    Clock,
+    LogEvent,
+    PrefillColumns,
+    SampleColumns,
+    StepColumns,
+    ZoneChanged,
+)
+from specmon.formats.places import Places
 
 _DAY_S = 86_400.0
 _FIRST_YEAR_S = 730 * _DAY_S  # yearless clocks count from 1972 in years of 366 days
@@ -24,20 +34,25 @@ class Dater:
 
     def __init__(self) -> None:
         self._skew_s: float | None = None  # engine's clock less carrier's
+        self._own_zone: int | None = None  # of the engine's stamps, as the dialect told it last
+        self._zone: int | None = None  # as it has been told on
 
     def mend(self, block: Block, places: Places) -> Block:
         """The block with all the dates that its carriers give. The columns are changed in place."""
         clock = block.clock
         columns: tuple[SampleColumns | PrefillColumns | StepColumns, ...] = (block.decode, block.prefill, block.steps)
-        events = list(block.events)
+        changes = [event for event in block.events if isinstance(event, ZoneChanged)]
+        events = [event for event in block.events if not isinstance(event, ZoneChanged)]
+        told: list[LogEvent] = []
         order: list[tuple[int, int, int]] = []  # offset, which column, which entry: line order, for the skew
         for number, column in enumerate(columns):
             order += [(offset, number, index) for index, offset in enumerate(column.offset)]
         order += [(event.offset, len(columns), index) for index, event in enumerate(events)]
         order.sort()
-        mended: Kind | None = None  # of the carrier whose stamp stands for a statistics line's own
-        is_mended = is_own = False
+        is_mended = False
         for offset, number, index in order:
+            while changes and changes[0].offset <= offset:
+                self._own_zone = changes.pop(0).utc_offset_s
             carried, kind = places.stamp(offset)
             event = events[index] if number == len(columns) else None
             own = _at(event) if event is not None else columns[number].at[index]
@@ -45,16 +60,21 @@ class Dater:
                 continue  # better no time than one of another clock, and without a year
             moment = self._moment(own, carried, clock, kind[0])
             is_replaced = own != own or _clock_of(own, clock) in (Clock.NONE, Clock.UPTIME)
-            is_own = is_own or not is_replaced
             is_mended = is_mended or moment != own
             if event is None:
                 columns[number].at[index] = moment
-                if is_replaced and moment == moment and self._skew_s is None:
-                    mended = kind
+                # A zone only where the time itself is the carrier's: the engine may live in another one.
+                zone = kind[1] if is_replaced and self._skew_s is None else self._own_zone
+                if moment == moment and zone != self._zone:
+                    self._zone = zone
+                    told.append(ZoneChanged(offset, utc_offset_s=zone))
             elif moment == moment and event.at != moment:
                 events[index] = replace(event, at=moment)
+        if changes:
+            self._own_zone = changes[-1].utc_offset_s
+        events = sorted([*told, *events], key=lambda event: event.offset)
         if not is_mended:
-            return block
+            return replace(block, events=tuple(events))
         answers = block.answers
         if answers.last_at is not None and clock is not Clock.DATED:
             answers = replace(answers, last_at=_last(places))
@@ -63,10 +83,20 @@ class Dater:
             events=tuple(events),
             answers=answers,
             clock=Clock.DATED if all(at >= FIRST_DATED_S for at in block.decode.at) else clock,
-            clock_resolution_s=block.clock_resolution_s if is_own or mended is None else mended[1],
-            # A zone only where the time itself is the carrier's: the engine may live in another one.
-            utc_offset_s=block.utc_offset_s if mended is None else mended[2],
         )
+
+    def leave(self, block: Block) -> Block:
+        """A block in which no carrier's stamp counts: the zone of an earlier one does not last."""
+        changes = [event for event in block.events if isinstance(event, ZoneChanged)]
+        if changes:
+            self._own_zone = self._zone = changes[-1].utc_offset_s
+            return block
+        starts = [columns.offset[0] for columns in (block.decode, block.prefill) if len(columns)]
+        if self._zone != self._own_zone and starts:
+            self._zone = self._own_zone
+            zone = ZoneChanged(min(starts), utc_offset_s=self._zone)
+            return replace(block, events=tuple(sorted([zone, *block.events], key=lambda event: event.offset)))
+        return block
 
     def _moment(self, own: float, carried: float, clock: Clock, carried_clock: Clock) -> float:
         if carried != carried:

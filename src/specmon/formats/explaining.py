@@ -15,6 +15,7 @@ from specmon.events import (
     PrefillColumns,
     SampleColumns,
     StepColumns,
+    ZoneChanged,
 )
 from specmon.formats import Dialect
 from specmon.formats.custom.moments import written
@@ -105,7 +106,8 @@ def _findings(block: Block) -> Iterator[tuple[int, str, dict[str, str]]]:
     yield from _of_columns("prefill", block.prefill, block)
     yield from _of_columns("step", block.steps, block)
     for event in block.events:
-        yield event.offset, event.kind, _of_event(event, block)
+        if not isinstance(event, ZoneChanged):  # it tells of the stamp, and what line it is on is told by others
+            yield event.offset, event.kind, _of_event(event, block)
     for offset in block.unparsed:
         yield offset, UNPARSED, {}
 

@@ -33,9 +33,10 @@ class PhaseReader:
     def __init__(self, formats: Sequence[LineReader] = ()) -> None:
         self._formats = [reader for reader in formats if any(one.tells_phases for one in reader.model.patterns)]
 
-    def may_read(self, block: bytes) -> bool:
-        """Whether a block may hold phase lines."""
-        return bool(self._formats) or _NEEDLE in block
+    @property
+    def has_formats(self) -> bool:
+        """Whether people's own formats are looked for."""
+        return bool(self._formats)
 
     def read(self, block: bytes, start: int) -> list[LogEvent]:
         """The phase lines of a block of whole lines, in their order."""

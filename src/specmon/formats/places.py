@@ -17,7 +17,7 @@ from specmon.events import MISSING, Clock
 _KEPT = 20_000  # places of earlier blocks that are remembered, for lines that a parser held back
 
 _MOST_KINDS = 100
-Kind: TypeAlias = tuple[Clock, float, int | None]  # how much of a date, resolution in s, seconds east of UTC
+Kind: TypeAlias = tuple[Clock, int | None]  # how much of a date, seconds east of UTC
 
 
 class Places:
@@ -45,7 +45,7 @@ class Places:
         self.has_processes = False
         self.has_stamps = False
         self.kind: array[int] = array("b", (0,))  # which of `kinds` the stamp is of
-        self.kinds: list[Kind] = [(Clock.NONE, 1.0, None)]
+        self.kinds: list[Kind] = [(Clock.NONE, None)]
 
     def add(self, file: int, size: int, at: float = MISSING, process: int = -1, kind: Kind | None = None) -> None:
         """`size` more bytes of the stream, the first of which stands for the byte at `file`."""

@@ -24,7 +24,6 @@ class Stamp:
     """A moment as a log printed it."""
 
     at: float  # s since 1970 on the log's clock
-    resolution_s: float
     utc_offset_s: int | None = None
 
 
@@ -53,9 +52,8 @@ class StampReader:
         return MISSING if start is None else float(start)
 
     def read(self, text: bytes, zone: bytes = b"") -> Stamp:
-        """A stamp together with what its text says about resolution and zone."""
-        digits = max(len(text) - 20, 0)
-        return Stamp(self.seconds(text), 10.0**-digits, read_zone(zone))
+        """A stamp together with what its text says about the zone."""
+        return Stamp(self.seconds(text), read_zone(zone))
 
     def _start_of(self, day: bytes) -> int | None:
         if day not in self._days:

@@ -110,22 +110,27 @@ class StreamReader:
         self.append_plain(data, offset)
         return self.flush(offset, offset + len(data))
 
-    def read_long(self, data: bytes, offset: int, carried: re.Pattern[bytes]) -> list[Portion] | None:
+    def read_long(
+        self, data: bytes, offset: int, carried: re.Pattern[bytes], coloured: re.Pattern[bytes]
+    ) -> list[Portion] | None:
         """A long block of which the dialect can read most lines at once; None when it is to be read as usual.
 
-        Lines that the dialect does not know by their beginning are left, and only these can be `carried`.
+        Only lines that the dialect does not know by their beginning can be `carried`; the other pattern is for a block
+        with colours.
         """
         parser, dialect = self._parser, self._dialect
         if dialect is None or not isinstance(parser, Skimming) or self._places is not None or self._pieces:
             return None
-        if not isinstance(self._detector, Detector) or self._phases.may_read(data):
+        if not isinstance(self._detector, Detector) or self._phases.has_formats:
             return None
         if (skimmed := parser.skim(data)) is None:
             return None
-        rest = b"\n" + skimmed.rest
-        if carried.search(rest) or self._detector.change(rest, dialect.engine):
+        unusual = b"\n" + skimmed.unusual
+        scan = coloured if b"\x1b" in unusual else carried
+        if scan.search(unusual) or self._detector.change(unusual, dialect.engine):
             return None
         self._end = self._file_end = offset + len(data)
+        self._told += self._phases.read(data, offset)
         portion = self._portion(parser.feed_skimmed(skimmed, data, offset), None)
         return [replace(portion, text=data, hidden=self._take_hidden())]
 
@@ -143,7 +148,7 @@ class StreamReader:
         if envelope.is_supervisor and (event := read_supervisor(envelope.text, table.end)):
             self._told.append(event)
         has_stamp = envelope.at == envelope.at
-        kind = (envelope.clock, envelope.resolution_s, envelope.utc_offset_s) if has_stamp else None
+        kind = (envelope.clock, envelope.utc_offset_s) if has_stamp else None
         # A record of several lines that came in one object: all of them stand where the object stands.
         parts = envelope.text.splitlines(keepends=True) if envelope.text.count(b"\n") > 1 else (envelope.text,)
         for part in parts:
@@ -248,11 +253,12 @@ class StreamReader:
             told, self._told = self._told, []
             block = replace(block, events=tuple(sorted((*block.events, *told), key=lambda event: event.offset)))
         if places is None or places.is_plain(first := _first_offset(block)):
+            block = self._dater.leave(block)
             block = block if lines in (None, block.lines) else replace(block, lines=lines)
             return Portion(self.stream, engine, block, proven_at=self._proven_at)
         is_carried = first < places.stream[-1] or places.at[-1] == places.at[-1] or places.process[-1] >= 0
-        if places.has_stamps and is_carried:
-            block = self._dater.mend(block, places)
+        is_stamped = places.has_stamps and is_carried
+        block = self._dater.mend(block, places) if is_stamped else self._dater.leave(block)
         if places.has_processes and is_carried:
             _name_processes(block.decode, places)
             _name_processes(block.prefill, places)

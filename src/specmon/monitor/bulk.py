@@ -63,7 +63,6 @@ def absorb_stretch(history: History, block: Block, i: int, j: int, end: int) -> 
         prefill_tokens=_floats(prefill.new_tokens, prefills),
         has_drafts=any(_is_told(column, samples) for column in (decode.accept_len, decode.accept_rate)),
     )
-    life.set_clock(block.clock_resolution_s)
     life.set_habits(block.habits)
     first, told_accept = life.statistics.samples, lines.batch.accept_len
     totals = list(life.statistics.totals(lines)) if history.is_watched else []
@@ -73,7 +72,7 @@ def absorb_stretch(history: History, block: Block, i: int, j: int, end: int) -> 
     life.kv_full += int(np.count_nonzero((queue > 0) & (usage >= FULL_CACHE)))
     _note_lines(life, lines, at, prefill_at, before)
     last_at = prefill_at[-1] if len(before) and before[-1] == len(at) else at[-1]
-    history.last_at = float(last_at)
+    history.note_time(float(last_at))
     if history.is_watched:
         _show(history, life, lines, told_accept, decode.offset[i:stop], first, totals)
     return stop, prefill_stop

@@ -9,7 +9,8 @@ from functools import cached_property
 from specmon.analysis.comparison import SAMPLES_NEEDED
 from specmon.errors import ConfigError
 from specmon.monitor.headline import likely_cause
-from specmon.monitor.notices import NOTICE_KINDS, notices_of
+from specmon.monitor.notice import NOTICE_KINDS
+from specmon.monitor.notices import notices_of
 from specmon.monitor.session import Session
 from specmon.monitor.snapshot import Role, RunState, Trust, TrustView
 from specmon.monitor.verdict import Judged, load_of

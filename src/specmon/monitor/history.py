@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from array import array
-from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import chain, islice
@@ -31,6 +29,7 @@ from specmon.events import (
     PrefillColumns,
     ProcessStarted,
     Progressed,
+    ProgressEnded,
     RanksAddUp,
     Ready,
     Retracted,
@@ -40,17 +39,19 @@ from specmon.events import (
     StopRequested,
     WentIdle,
     WindowSpoiled,
+    ZoneChanged,
 )
+from specmon.monitor.chronicle import Chronicle
+from specmon.monitor.filled import Filled
 from specmon.monitor.launch import Launch
 from specmon.monitor.life import Happening, Life
 from specmon.monitor.lives import Lives
-from specmon.monitor.snapshot import EventLine, Mark, MarkKind, Severity
+from specmon.monitor.snapshot import Mark, MarkKind, Severity
 from specmon.monitor.trace import PlottedSample, Trace, excluded_word
+from specmon.monitor.underway import Underway
 from specmon.secrets import hide_in_text
 
 _FULL_CACHE = 0.98  # usage from which waiting requests mean that the cache is the limit
-_HELD_EVENTS = 500
-_HELD_MARKS = 200
 _HELD_POSITIONS = 4000  # newest samples whose lines can be marked in the log
 _NAN = math.nan
 MANY = 256  # decode lines from which a block is worth being taken in as a whole
@@ -61,27 +62,27 @@ class History:
 
     def __init__(self, server: str, *, is_watched: bool = True) -> None:
         self.is_watched = is_watched  # False: nobody will ask for charts or for marks in the log
-        self.server = server  # its key, in event lines
-        self.lives = Lives(self._restarted, self._withdraw_restart)
+        self.chronicle = Chronicle(server)
+        self.lives = Lives(self._restarted, self.chronicle.withdraw_restart)
         self.trace = Trace()
-        self.marks: deque[Mark] = deque(maxlen=_HELD_MARKS)
-        self.events: deque[EventLine] = deque(maxlen=_HELD_EVENTS)
-        self.restarts: deque[tuple[float, Life, Life]] = deque(maxlen=_HELD_EVENTS)
+        self.underway = Underway()
         self.answers = 0  # generation requests that the access log says were answered
         self.clashes: list[tuple[str, str]] = []  # engines: whose format reads a line, and whose could
         self.dialect_failure: tuple[str, str] | None = None  # whose code failed, and how
         self.last_at: float | None = None  # the newest time on the log's clock
+        self.zone_s: int | None = None  # of the stamps at the moment, seconds east of UTC
         self._recent: dict[int, tuple[Life, int]] = {}  # samples by position
+        self._arrived_at: float | None = None  # of the block that is being taken in
 
-    def tell(self, at: float, severity: Severity, text: str) -> None:
-        """Add a line to the event list."""
-        self.events.append(EventLine(at, severity, self.server, text))
+    def absorb(self, block: Block, arrived_at: float | None = None) -> None:
+        """Put columns and events back into the order of their lines, and take them in.
 
-    def absorb(self, block: Block) -> None:
-        """Put columns and events back into the order of their lines, and take them in."""
+        `arrived_at` is None for what was written before anybody looked.
+        """
+        self._arrived_at = arrived_at
         decode, prefill, events = block.decode, block.prefill, block.events
         samples, prefills, rare = len(decode), len(prefill), len(events)
-        filled = _Filled(decode)
+        filled = Filled(decode)
         i = j = k = 0
         end = block.end + 1
         self.answers += block.answers.count
@@ -140,8 +141,8 @@ class History:
             life.happenings.append(Happening("gap", self.last_at, size_bytes=size_bytes, detail=reason))
             life.statistics.interrupt()
         if self.last_at is not None:
-            self.marks.append(Mark(self.last_at, MarkKind.GAP, text))
-        self.tell(at, Severity.WARNING, text)
+            self.chronicle.marks.append(Mark(self.last_at, MarkKind.GAP, text))
+        self.chronicle.tell(at, Severity.WARNING, text)
 
     def truncated(self) -> None:
         """The log was emptied and begins again."""
@@ -151,12 +152,11 @@ class History:
 
     # -- lines -----------------------------------------------------------------------------------
 
-    def _sample(self, columns: SampleColumns, i: int, block: Block, filled: _Filled) -> None:
+    def _sample(self, columns: SampleColumns, i: int, block: Block, filled: Filled) -> None:
         at, running, tok_s = columns.at[i], columns.running[i], columns.tok_s[i]
         tag = block.ranks[columns.rank[i]]
         life = self.lives.of_stats(at, columns.process[i], block.clock, tag)
         statistics = life.statistics
-        life.set_clock(block.clock_resolution_s)
         life.set_habits(block.habits)
         accept = filled.accept_len[i] if filled.accept_len else _NAN
         if (
@@ -194,7 +194,7 @@ class History:
         )
         life.stats_line(at, tag)
         life.sampled(at, running)
-        self._note_time(at)
+        self.note_time(at)
         if not self.is_watched:
             return
         # A request's own speed is a share of the server's, which the chart shows.
@@ -209,7 +209,7 @@ class History:
         life = self.lives.of_stats(at, columns.process[j], block.clock)
         life.statistics.prefill(block.ranks[columns.rank[j]], columns.new_tokens[j])
         life.stats_line(at)
-        self._note_time(at)
+        self.note_time(at)
 
     def _steps(self, block: Block, steps: Iterator[int], before: int) -> Iterator[int]:
         """Take in the single steps that come before a position; answer those that are left."""
@@ -221,7 +221,7 @@ class History:
             life = self.lives.of_stats(at, -1, block.clock)
             life.step_times.add(columns.running[i], columns.decode_ms[i])
             life.stats_line(at, block.ranks[columns.rank[i]])
-            self._note_time(at)
+            self.note_time(at)
         return steps
 
     def _drafted(self, event: Drafted, clock: Clock) -> None:
@@ -237,9 +237,12 @@ class History:
     def _event(self, event: LogEvent, block: Block) -> None:
         if isinstance(event, StopRequested) and self.lives.current is None:
             return  # a key typed in a terminal before any line of a server
+        if isinstance(event, ZoneChanged):
+            self.zone_s = event.utc_offset_s
+            return
         life = self.lives.current or self.lives.begin()
         if event.at is not None:
-            self._note_time(event.at)
+            self.last_at = event.at if event.at == event.at else self.last_at
         if isinstance(event, Crashed | CrashExplained | StopRequested | Exited):
             event = replace(event, detail=hide_in_text(event.detail))  # it quotes the log
         match event:
@@ -256,33 +259,32 @@ class History:
                     self.lives.begin(event.at)
             case Ready():
                 self.lives.of_ready(event.at).became_ready(event)
-                self.tell(self._time(event), Severity.OK, "ready")
+                self.chronicle.tell(self._time(event), Severity.OK, "ready")
             case Retracted():
                 many = "requests" if event.requests is None else f"requests: {event.requests}"
                 life.happenings.append(Happening("retraction", event.at, event.rank, detail=many))
                 life.statistics.retract(event.rank)
-                self.tell(self._time(event), Severity.WARNING, f"KV cache full, put back {many}")
+                self.chronicle.tell(self._time(event), Severity.WARNING, f"KV cache full, put back {many}")
             case Flushed():
                 life.happenings.append(Happening("flush", event.at, event.rank, detail="prefix cache flushed"))
                 life.statistics.interrupt(event.rank)
             case Crashed():
                 if life.crashed(event):
-                    text = f"crashed: {event.detail or event.cause}"
-                    self.marks.append(Mark(self._time(event), MarkKind.CRASH, text))
-                    self.tell(self._time(event), Severity.ALERT, text)
+                    self.chronicle.crashed(self._time(event), f"crashed: {event.detail or event.cause}")
             case CrashExplained():
                 if life.crash_explained(event.detail):
-                    self.tell(self._time(event), Severity.ALERT, event.detail)
-                    self._explain_mark(event.detail)
+                    self.chronicle.explain_crash(self._time(event), event.detail)
             case StopRequested():
                 if life.stop_requested(event, event.detail or "stop requested"):
-                    self.tell(self._time(event), Severity.INFO, "asked to stop")
+                    self.chronicle.tell(self._time(event), Severity.INFO, "asked to stop")
             case Exited():
                 life.exited(event, event.detail or "ended")
             case Progressed():
-                self.lives.of_stats(_NAN if event.at is None else event.at, -1, Clock.NONE).stats_line(
-                    _NAN if event.at is None else event.at
-                )
+                at = _NAN if event.at is None else event.at
+                self.lives.of_stats(at, -1, Clock.NONE).stats_line(at)
+                self.underway.progressed(event.request, event.tok_s, self._arrived_at)
+            case ProgressEnded():
+                self.underway.ended(event.request)
             case AcceptanceUntold():
                 life.statistics.is_acceptance_told = False
             case WindowSpoiled():
@@ -303,70 +305,24 @@ class History:
                 life.statistics_off = event.detail
             case WentIdle():
                 life.went_idle(event.rank)
+                self.underway.clear()
             case EnvironmentSet():
                 life.env[event.name] = event.value
+        if event.at is not None:
+            self.note_time(event.at)  # in the life that may have begun with it
 
     def _restarted(self, before: Life, life: Life, at: float | None) -> None:
         moment = at if at is not None and at == at else self.last_at
-        if moment is not None:
-            self.marks.append(Mark(moment, MarkKind.RESTART, "restart"))
-            self.restarts.append((moment, before, life))
+        self.underway.clear()
+        self.chronicle.restarted(moment, before, life)
 
-    def _withdraw_restart(self) -> None:
-        """What looked like a restart was a second process of the same server."""
-        if self.restarts:
-            at, _, _ = self.restarts.pop()
-            kept = [mark for mark in self.marks if not (mark.at == at and mark.kind is MarkKind.RESTART)]
-            self.marks = deque(kept, maxlen=_HELD_MARKS)
-
-    def _explain_mark(self, detail: str) -> None:
-        last = next((i for i in reversed(range(len(self.marks))) if self.marks[i].kind is MarkKind.CRASH), None)
-        if last is not None:
-            self.marks[last] = replace(self.marks[last], text=f"crashed: {detail}")
-
-    def _note_time(self, at: float) -> None:
+    def note_time(self, at: float) -> None:
+        """A stamp of the present life."""
         if at == at:
             self.last_at = at
+            if self.zone_s is not None and (life := self.lives.current) is not None and life.utc_offset_s is None:
+                life.utc_offset_s = self.zone_s
 
     def _time(self, event: LogEvent) -> float:
         """When an event happened, else when the log last told the time."""
         return event.at if event.at is not None else self.last_at or 0.0
-
-
-class _Filled:
-    """The optional columns of a block, None for those that it does not have."""
-
-    __slots__ = (
-        "accept_len",
-        "accept_rate",
-        "accepted",
-        "context_tokens",
-        "cycle_ms",
-        "drafted",
-        "drafts",
-        "graph",
-        "prompt_tok_s",
-        "queue",
-        "tokens",
-        "usage",
-        "window_s",
-    )
-
-    def __init__(self, columns: SampleColumns) -> None:
-        self.accept_len = _filled(columns.accept_len)
-        self.accept_rate = _filled(columns.accept_rate)
-        self.accepted = _filled(columns.accepted)
-        self.drafted = _filled(columns.drafted)
-        self.drafts = _filled(columns.drafts)
-        self.context_tokens = _filled(columns.context_tokens)
-        self.cycle_ms = _filled(columns.cycle_ms)
-        self.prompt_tok_s = _filled(columns.prompt_tok_s)
-        self.queue = _filled(columns.queue)
-        self.tokens = _filled(columns.tokens)
-        self.usage = _filled(columns.usage)
-        self.window_s = _filled(columns.window_s)
-        self.graph = columns.graph if len(columns.graph) else None
-
-
-def _filled(column: array[float]) -> array[float] | None:
-    return column if len(column) else None

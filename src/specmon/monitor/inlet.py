@@ -62,6 +62,8 @@ class Inlet:
             server.hear(event)
         match event:
             case Chunk():
+                if not self.servers[0].has_text:
+                    self.servers[0].has_text = bool(event.data) and not event.data.isspace()
                 self._end = self._base + event.offset + len(event.data)
                 if (framed := self._framer.feed(event.data, self._base + event.offset)) is not None:
                     arrived_at = None if event.offset < self._backlog_end else event.at

@@ -15,6 +15,7 @@ from specmon.analysis.steps import StepTimes
 from specmon.events import Crashed, DraftsTimed, Habits, LogEvent, PhasesTimed
 from specmon.monitor.launch import DEFAULT_LOG_INTERVAL, Launch
 from specmon.monitor.snapshot import Role, RunState
+from specmon.monitor.writers import Writers
 
 if TYPE_CHECKING:
     from specmon.references.fingerprint import Fingerprint
@@ -46,6 +47,7 @@ class Life:
         self.first_sample_at: float | None = None
         self.last_sample_at: float | None = None
         self.last_stats_at: float | None = None
+        self.utc_offset_s: int | None = None  # where a stamp of this life carries a zone
         self.last_running: int | None = None
         self.env: dict[str, str] = {}
         self.happenings: list[Happening] = []
@@ -58,6 +60,7 @@ class Life:
         self.server_pid: int | None = None  # of `Started server process`
         self.stats_pids: dict[int, float] = {}  # pid in the prefix of statistics lines: their last time
         self.stats_tags: set[str] = set()  # ranks of those lines
+        self.writers = Writers()
         self.statistics_off: str | None = None  # the server's own word for why it prints none
         self.step_times = StepTimes()
         self.phase_times = PhaseTimes()
@@ -97,11 +100,6 @@ class Life:
         self.statistics.cadence = replace(self.statistics.cadence, cycles_per_sample=interval)
         if launch.proposes_drafts:
             self.statistics.turn_speculative()
-
-    def set_clock(self, resolution_s: float) -> None:
-        """How finely the log's stamps tell time."""
-        if resolution_s != self.statistics.cadence.clock_resolution_s:
-            self.statistics.cadence = replace(self.statistics.cadence, clock_resolution_s=resolution_s)
 
     def set_habits(self, habits: Habits) -> None:
         """How the engine's samples are to be read."""
@@ -149,7 +147,8 @@ class Life:
         """An instrumented server says where the time of some cycles went."""
         if {"draft", "verify"} & event.ms.keys():
             self.statistics.turn_speculative()
-        source: PhaseSource = "probe" if event.source == "probe" else "custom"
+        known: dict[str, PhaseSource] = {"probe": "probe", "log": "log"}
+        source = known.get(event.source, "custom")
         self.phase_times.add(source, event.running, event.cycles, event.cycle_ms, event.ms)
 
     def stop_requested(self, event: LogEvent, detail: str) -> bool:
@@ -200,8 +199,10 @@ class Life:
             return False
         self.happenings += later.happenings
         self.stats_pids.update(later.stats_pids)
+        self.writers.take_over(later.writers)
         self.env.update(later.env)
         self.kv_full += later.kv_full
+        self.utc_offset_s = self.utc_offset_s if self.utc_offset_s is not None else later.utc_offset_s
         self._is_followed = False
         if later.last_stats_at is not None:
             self.stats_line(later.last_stats_at)
@@ -287,6 +288,8 @@ class Life:
             return probed
         if self.step_times.count:
             return self.step_times.figures(cycles)
+        if (staged := self.phase_times.figures("log", cycles, identity)) is not None:
+            return staged
         drafts = self.draft_times.figures(self.statistics.mean_cycle_ms, identity)
         return drafts or self.phase_times.figures("custom", cycles, identity)
 

@@ -79,6 +79,7 @@ class Lives:
                 life = self._of_pid(life, at, pid)
             life.stats_pids[pid] = at
             life.stats_tags.add(tag)
+            life.writers.note(tag, pid)
         return life
 
     def _of_pid(self, life: Life, at: float, pid: int) -> Life:

@@ -25,6 +25,7 @@ _TELLS_CHUNKS_FROM = 1.15  # accept length below which tokens and chunks cannot 
 # interval than the assumed one is off by half and more.
 _STAMPS_AGREE_WITHIN = 0.05
 _STAMPS_DIFFER_FROM = 0.20
+_STAMPS_CUT_TO_S = 1.0  # as most logs have them; a log with finer ones is only held to less than it could be
 _STAMPS_TOO_COARSE = 0.05  # uncertainty of the elapsed time from which nothing is said
 _PHASES_AGREE_WITHIN = 0.05
 _PHASES_DIFFER_FROM = 0.10
@@ -116,7 +117,7 @@ def _stamps(life: Life) -> Finding | None:
     if stamped_s <= 0 or said_s <= 0:
         return None
     # A stretch lies between two stamps that are each cut to the clock's resolution: two uniform errors.
-    blur = 2 * cadence.clock_resolution_s * math.sqrt(stretches / 6) / stamped_s
+    blur = 2 * _STAMPS_CUT_TO_S * math.sqrt(stretches / 6) / stamped_s
     if blur > _STAMPS_TOO_COARSE:
         return None
     ranks = len(statistics.counted_ranks)

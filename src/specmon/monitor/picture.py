@@ -12,7 +12,7 @@ from specmon.monitor.headline import headline_of
 from specmon.monitor.life import Life
 from specmon.monitor.notices import notices_of
 from specmon.monitor.server import ServerMonitor
-from specmon.monitor.serverview import freshness, view_of
+from specmon.monitor.serverview import freshness, live_speed, view_of
 from specmon.monitor.snapshot import (
     AgainstReference,
     ComparisonView,
@@ -112,7 +112,7 @@ class Pictures:
         line = text.format(deviation=percent(change.deviation), name=name)
         self._trust_events.append(EventLine(change.at, severity, server.key, line))
         if change.state is Drift.DIVERGED:
-            server.history.marks.append(Mark(change.at, MarkKind.DRIFT, line))
+            server.history.chronicle.marks.append(Mark(change.at, MarkKind.DRIFT, line))
 
     def _make(self, now: float) -> Snapshot:
         session = self._session
@@ -190,7 +190,15 @@ class Pictures:
         link = server.link
         if self._session.mode == "replay" and link.state is not LinkState.ENDED:
             link = Link(LinkState.REPLAY)  # nothing connects: a log that has not begun is one that begins later
-        return replace(view, age_s=age_s, is_stale=is_stale, link=link)
+        live = live_speed(server, now)
+        return replace(
+            view,
+            age_s=age_s,
+            is_stale=is_stale,
+            link=link,
+            live_tok_s=live.tok_s if live is not None else None,
+            live_requests=live.requests if live is not None else 0,
+        )
 
     def _differing(self, baseline: ServerMonitor | None, speculative: ServerMonitor | None) -> tuple[Difference, ...]:
         if baseline is None or speculative is None or baseline.life is None or speculative.life is None:
@@ -203,12 +211,12 @@ class Pictures:
         return self._differences
 
     def _events(self, names: dict[str, str]) -> tuple[EventLine, ...]:
-        lines = [line for server in self._session.servers for line in server.history.events]
+        lines = [line for server in self._session.servers for line in server.history.chronicle.events]
         lines += [*self._trust_events, *self._notices]
         lines += [
             EventLine(at, Severity.WARNING, server.key, self._restart_text(before, life))
             for server in self._session.servers
-            for at, before, life in server.history.restarts
+            for at, before, life in server.history.chronicle.restarts
         ]
         lines.sort(key=lambda line: line.at, reverse=True)
         return tuple(replace(line, server=names.get(line.server, line.server)) for line in lines[:_HELD_EVENTS])

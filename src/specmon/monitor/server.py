@@ -40,6 +40,7 @@ class ServerMonitor:
         self.link = Link()
         self.version = 0  # grows with every change
         self.lines = 0
+        self.has_text = False  # something else than blank lines has come from its source
         self.samples = 0
         self.unparsed = 0
         self.clipped = 0
@@ -49,10 +50,11 @@ class ServerMonitor:
         self.outside = 0  # samples outside the times asked for
         self.run: int | None = None  # the life that is asked for, counted from 1; None: the newest
         self.engine: str | None = None  # whose log it is; None while no line of it is known
+        self.engines: list[str] = []  # all whose lines have been read
+        self.engine_returns = 0  # changes back to one of them
         self.unreadable: str | None = None  # why the source could not be opened
         self.is_undated = False  # some stamps lack a date or a year, or count from the start of the process
         self.first_at: int | None = None  # position of the first line that proved the engine
-        self.utc_offset_s: int | None = None
         self.last_answer_at: float | None = None  # a request was answered, on the log's clock
         self.arrived_at: float | None = None  # when the newest sample came in
         self._arrivals: deque[float] = deque(maxlen=20)
@@ -68,16 +70,16 @@ class ServerMonitor:
                 self._set_link(LinkState.LIVE)
             case Connected():
                 if self.link.state is LinkState.WAITING:
-                    self.history.tell(event.at, Severity.OK, f"reconnected {event.detail}".strip())
+                    self.history.chronicle.tell(event.at, Severity.OK, f"reconnected {event.detail}".strip())
                 self._set_link(LinkState.LIVE, event.detail)
             case Waiting():
                 if self.link.state is not LinkState.WAITING:
-                    self.history.tell(event.at, Severity.WARNING, event.reason)
+                    self.history.chronicle.tell(event.at, Severity.WARNING, event.reason)
                 self.link = Link(LinkState.WAITING, event.reason, event.at + event.delay_s)
             case Rotated():
                 if event.reason == "truncated":
                     self.history.truncated()
-                self.history.tell(event.at, Severity.INFO, f"log {event.reason}: the next file follows")
+                self.history.chronicle.tell(event.at, Severity.INFO, f"log {event.reason}: the next file follows")
             case Gap():
                 self.gaps = [*self.gaps[-9:], event.reason]
                 self.history.gap(event.at, event.size_bytes, event.reason)
@@ -85,7 +87,7 @@ class ServerMonitor:
                 self._set_link(LinkState.REFUSED, event.reason)
                 if not self.lives:
                     self.unreadable = event.reason
-                self.history.tell(event.at, Severity.ALERT, event.reason)
+                self.history.chronicle.tell(event.at, Severity.ALERT, event.reason)
 
     def finish(self) -> None:
         """The source has ended; a last line without its end stays unread."""
@@ -107,14 +109,13 @@ class ServerMonitor:
         if engine is not None and block.recognised:
             if self.engine not in (None, engine) and self.life is not None and not self.life.is_blank:
                 self.history.lives.begin()  # another engine has taken over the log
-            self.engine = engine
+                self.history.zone_s = None
+            self._note_engine(engine)
         self.recognised += block.recognised
         self.outside += block.outside
         self.clipped += block.clipped
         self.unparsed += len(block.unparsed)
         self._unparsed_at.extend(block.unparsed)
-        if block.utc_offset_s is not None:
-            self.utc_offset_s = block.utc_offset_s
         self.is_undated = self.is_undated or (
             _is_any_below(block.decode.at, FIRST_DATED_S)
             or any(event.at is not None and event.at < FIRST_DATED_S for event in block.events)
@@ -124,13 +125,22 @@ class ServerMonitor:
             self.last_answer_at = answered
         if block.recognised and not self.lives:
             self.history.lives.begin()
-        self.history.absorb(block)
+        self.history.absorb(block, arrived_at)
         if len(block.decode):
             self.samples += len(block.decode)
             if arrived_at is not None:
                 self.arrived_at = arrived_at
                 if not self._arrivals or arrived_at > self._arrivals[-1]:
                     self._arrivals.append(arrived_at)
+
+    def _note_engine(self, engine: str) -> None:
+        if engine == self.engine:
+            return
+        if engine in self.engines:
+            self.engine_returns += 1
+        else:
+            self.engines.append(engine)
+        self.engine = engine
 
     # -- out -------------------------------------------------------------------------------------
 
@@ -145,6 +155,11 @@ class ServerMonitor:
         if self.run is None:
             return self.history.lives.current
         return self.lives[self.run - 1] if len(self.lives) >= self.run else None
+
+    @property
+    def utc_offset_s(self) -> int | None:
+        """The zone of the life whose figures are asked for, where its stamps carry one."""
+        return None if self.life is None else self.life.utc_offset_s
 
     @property
     def logged_role(self) -> Role:

@@ -13,6 +13,7 @@ from specmon.monitor.life import Life
 from specmon.monitor.notices import notices_of
 from specmon.monitor.server import ServerMonitor
 from specmon.monitor.snapshot import LaunchView, LevelFigures, LinkState, RunState, ServerView
+from specmon.monitor.underway import LiveSpeed
 
 if TYPE_CHECKING:
     from specmon.references.model import Reference
@@ -54,6 +55,7 @@ def view_of(
     level = (figures.level_at(running) if running is not None else None) or figures.main_level
     recorded = reference.level_at(level.running) if reference is not None and level is not None else None
     age_s, is_stale = freshness(server, now)
+    live = live_speed(server, now)
     return replace(
         common,
         state=life.state,
@@ -64,6 +66,8 @@ def view_of(
         level=level_view(level) if level is not None else None,
         no_data_reason=_why_no_speed(life, figures, level),
         last_tok_s=figures.last_tok_s,
+        live_tok_s=live.tok_s if live is not None else None,
+        live_requests=live.requests if live is not None else 0,
         running=life.last_running,
         last_sample_at=life.last_sample_at,
         age_s=age_s,
@@ -72,7 +76,7 @@ def view_of(
         clean=figures.clean,
         excluded=MappingProxyType(dict(figures.excluded)),
         points=server.history.trace.points(server.revision),
-        marks=tuple(server.history.marks),
+        marks=tuple(server.history.chronicle.marks),
         reference_tok_s=recorded.tok_s if recorded is not None else None,
         reference_cycle_ms=recorded.step_ms if recorded is not None else None,
         phases=phase_words(life.phases),
@@ -89,14 +93,22 @@ def phase_words(phases: PhaseFigures | None) -> str:
 
 
 def freshness(server: ServerMonitor, now: float) -> tuple[float | None, bool]:
-    """How long ago the newest sample came in, and whether that is too long for a live figure."""
+    """How long ago the newest sample or progress line came in, and whether that is too long for a live figure."""
     has_ended = server.life is not None and server.life.has_ended
-    if server.arrived_at is None:
+    arrivals = [at for at in (server.arrived_at, server.history.underway.arrived_at) if at is not None]
+    if not arrivals:
         # Only what was written before we looked: nobody knows how old that is.
         return None, has_ended or server.samples > 0
-    age_s = max(0.0, now - server.arrived_at)
+    age_s = max(0.0, now - max(arrivals))
     limit = max(STALE_AFTER_S, _STALE_GAPS * (server.usual_gap_s or 0.0))
     return age_s, has_ended or age_s > limit
+
+
+def live_speed(server: ServerMonitor, now: float) -> LiveSpeed | None:
+    """What the requests under way generate at `now`, None when none of them says so."""
+    if server.life is not server.history.lives.current or server.life is None or server.life.has_ended:
+        return None
+    return server.history.underway.speed(now)
 
 
 def launch_view(launch: Launch | None) -> LaunchView:

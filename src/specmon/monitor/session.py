@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from specmon.references.model import Reference
 
 
+_LOAD_BOTH = "Load both servers with the same number of clients, or give another --run, --since or --until."
+
+
 @dataclass(slots=True)
 class _Entry:
     server: ServerMonitor
@@ -121,7 +124,7 @@ class Session:
     def tell(self, key: str, at: float, text: str) -> None:
         """Something about a server that its log does not say and a reader must know: a line of the event list."""
         server = self._entries[key].server
-        server.history.tell(at, Severity.WARNING, text)
+        server.history.chronicle.tell(at, Severity.WARNING, text)
         server.version += 1
 
     def mark_unreadable(self, key: str, source: str, reason: str) -> None:
@@ -273,7 +276,7 @@ class Session:
         if all(len(servers) == 1 for servers in sides.values()):
             judged = self.judge()
             if judged is not None and judged.comparison.baseline is None:
-                found.append(Notice("no_common_level", judged.sentence))
+                found.append(Notice("no_common_level", f"{judged.sentence}. {_LOAD_BOTH}"))
         if self.reference is not None and (baseline := self.pair()[0]) is not None:
             from specmon.monitor.misfit import later_than
 

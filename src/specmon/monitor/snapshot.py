@@ -173,9 +173,11 @@ class ServerView:
     level: LevelFigures | None = None  # of the current run
     no_data_reason: str = ""  # why `level` is None or holds no speed: one short sentence
     last_tok_s: float | None = None  # sum of every rank's latest line
+    live_tok_s: float | None = None  # of the requests under way, by their own progress lines: no sample
+    live_requests: int = 0  # how many requests that is the sum of
     running: int | None = None  # at the latest line
     last_sample_at: float | None = None
-    age_s: float | None = None  # how old the newest sample is on the session's clock
+    age_s: float | None = None  # how old the newest sample or progress line is on the session's clock
     is_stale: bool = False  # older than the larger of 5 s and 3 usual gaps, or a server that ended
     samples: int = 0  # of the current run
     clean: int = 0

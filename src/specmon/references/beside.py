@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import islice
 from pathlib import Path
 
 from specmon.errors import ConfigError
 from specmon.references.model import Reference
-from specmon.references.store import load
+from specmon.references.store import load, stored
 
 _MOST = 200  # files of one folder that are read; more than that is no folder of references
 
@@ -20,8 +21,8 @@ def recorded_in(folders: Iterable[Path]) -> tuple[Reference, ...]:
     found: dict[str, Reference] = {}
     for folder in folders:
         try:
-            paths = sorted(path for path in folder.iterdir() if path.suffix == ".toml")[:_MOST]
-        except OSError:
+            paths = list(islice(stored((folder,)), _MOST))
+        except ConfigError:
             continue
         for path in paths:
             try:

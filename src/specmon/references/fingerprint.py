@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pydantic import BaseModel, ConfigDict, JsonValue, model_validator
+from pydantic import BaseModel, ConfigDict, JsonValue, field_validator, model_validator
+
+from specmon.secrets import drop_secrets
 
 UNSET_FLAGS = "unset_flags"  # how a file lists flags whose value is None, which TOML cannot write
 
@@ -41,6 +43,12 @@ class Fingerprint(BaseModel):
             raise ValueError(f"{both[0]} is in both flags and {UNSET_FLAGS}")
         rest = {key: value for key, value in content.items() if key != UNSET_FLAGS}
         return {**rest, "flags": {**flags, **dict.fromkeys(names)}}
+
+    @field_validator("flags", "env", "env_from")
+    @classmethod
+    def _without_secrets(cls, table: dict[str, JsonValue] | None) -> dict[str, JsonValue] | None:
+        """Whoever wrote the file or the caller: no key gets in."""
+        return None if table is None else drop_secrets(table)
 
     @classmethod
     def of_process(

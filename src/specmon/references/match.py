@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+from specmon.references.diff import is_other_model
 from specmon.references.model import Reference
 
 
@@ -17,7 +18,7 @@ def better_match(named: Reference, others: Iterable[Reference], running: int, st
     least = _distance(named, running, step_ms)
     for other in others:
         distance = _distance(other, running, step_ms)
-        if _is_other(other.model, named.model) or _is_other(other.engine, named.engine):
+        if is_other_model(other.model, named.model) or _is_other_engine(other.engine, named.engine):
             continue
         if distance <= other.tolerance_at(running) and distance < least:
             best, least = other, distance
@@ -30,5 +31,5 @@ def _distance(reference: Reference, running: int, step_ms: float) -> float:
     return math.inf if level is None else abs(math.log(step_ms / level.step_ms))
 
 
-def _is_other(one: str | None, other: str | None) -> bool:
+def _is_other_engine(one: str | None, other: str | None) -> bool:
     return one is not None and other is not None and one != other

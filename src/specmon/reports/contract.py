@@ -12,7 +12,7 @@ SCHEMA_VERSION: Literal[1] = 1
 class Part(BaseModel):
     """A piece of the document: nothing but its own keys, no NaN."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, populate_by_name=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, populate_by_name=True, defer_build=True)
 
 
 class NoticeModel(Part):

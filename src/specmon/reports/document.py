@@ -71,10 +71,10 @@ def _run(life: Life, server: ServerMonitor) -> RunModel:
     return RunModel(
         index=life.index,
         state=life.state.value,
-        started_at=_stamp(life.launched_at, server),
-        ready_at=_stamp(life.ready_at, server),
-        first_sample_at=_stamp(life.first_sample_at, server),
-        last_sample_at=_stamp(life.last_sample_at, server),
+        started_at=_stamp(life.launched_at, life),
+        ready_at=_stamp(life.ready_at, life),
+        first_sample_at=_stamp(life.first_sample_at, life),
+        last_sample_at=_stamp(life.last_sample_at, life),
         launch=_launch(life.launch, life.draft_steps),
         env=life.env,
         speculation=life.speculation,
@@ -87,7 +87,7 @@ def _run(life: Life, server: ServerMonitor) -> RunModel:
         events=[
             EventModel(
                 kind=happening.kind,
-                at=_stamp(happening.at, server),
+                at=_stamp(happening.at, life),
                 rank=happening.rank or None,
                 bytes=happening.size_bytes,
                 detail=happening.detail,
@@ -97,9 +97,9 @@ def _run(life: Life, server: ServerMonitor) -> RunModel:
     )
 
 
-def _stamp(at: float | None, server: ServerMonitor) -> str | None:
+def _stamp(at: float | None, life: Life) -> str | None:
     """A moment on the log's clock; null when that clock has no date, as an uptime has none."""
-    return stamp(at, server.utc_offset_s)
+    return stamp(at, life.utc_offset_s)
 
 
 def _phases(phases: PhaseFigures | None) -> PhasesModel | None:

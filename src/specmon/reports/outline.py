@@ -84,7 +84,7 @@ def _life(server: ServerMonitor, life: Life, figures: RunFigures) -> list[str]:
     if life.statistics.is_speculative:
         where += f", speculation {life.speculation}"
     if life.last_sample_at is not None:
-        moment = stamp(life.last_sample_at, server.utc_offset_s)
+        moment = stamp(life.last_sample_at, life.utc_offset_s)
         where += f", last sample {moment}" if moment is not None else ""
     lines = [where, _counts(figures, server)]
     if life.caveat is not None:

@@ -44,12 +44,22 @@ def _verdict(snapshot: Snapshot) -> str:
 def _server(side: str, view: ServerView, top: float, extra: str) -> str:
     level = view.level
     if level is None or level.decode_tok_s is None:
-        return f"{side} no data: {_broken_link(view) or view.no_data_reason}"
+        reason = f"no data: {_broken_link(view) or view.no_data_reason}"
+        return f"{side} {_live(view)}, {reason}" if view.live_tok_s is not None else f"{side} {reason}"
     delivered = f" delivered {level.delivered_tok_s:.1f}" if level.delivered_tok_s is not None else ""
     ages = [_age(view) if view.is_stale else "", _broken_link(view)]
     age = f" ({', '.join(filter(None, ages))})" if any(ages) else ""
-    parts = [f"{side} {level.decode_tok_s:.1f} tok/s{delivered}{age}", _spark(view, top), extra]
+    parts = [f"{side} {level.decode_tok_s:.1f} tok/s{delivered}{age}", _spark(view, top), _live(view), extra]
     return "  ".join(part for part in parts if part)
+
+
+def _live(view: ServerView) -> str:
+    """The speed of requests that go on, by their own progress lines: no sample."""
+    if view.live_tok_s is None:
+        return ""
+    return f"live {view.live_tok_s:.1f} tok/s" + (
+        f" of {view.live_requests} requests" if view.live_requests > 1 else ""
+    )
 
 
 def _broken_link(view: ServerView) -> str:

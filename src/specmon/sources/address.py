@@ -102,7 +102,7 @@ def parse_host(text: str) -> HostAddress:
     """Read `[user@]HOST`; an IPv6 address may stand in brackets or not."""
     if match := _BRACKETED.fullmatch(text):
         if match["rest"] is not None:
-            raise ConfigError(f"{text!r} is not a host: only [user@]HOST is expected here.")
+            raise ConfigError(f"{text!r} is not a host: write [user@]HOST, and name logs with --baseline or --spec.")
         return _host(match["host"], match["user"], text)
     user, at, name = text.rpartition("@")
     return _host(name, user if at else None, text)
@@ -179,7 +179,7 @@ def _remote_path(path: str, text: str) -> str:
     if path.startswith("~"):
         raise ConfigError(f"{text!r} uses another user's home: write the whole path instead.")
     if "\0" in path or not path.isprintable():
-        raise ConfigError(f"{text!r} holds characters that no path should have.")
+        raise ConfigError(f"{text!r} holds characters that no path should have: write the path without them.")
     return path
 
 

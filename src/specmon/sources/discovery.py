@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Literal
 
 from specmon.sources.engines import ENGINES, PATTERN, Engine, recognise
@@ -79,7 +80,7 @@ def find_servers(listing: ProcessListing) -> Discovery:
         if any(ancestor in launchers for ancestor in _ancestors(launcher, by_pid)):
             continue
         family = [process for process in listing.processes if pid in _ancestors(process, by_pid)]
-        servers.append(_server(engine, launcher, words, family))
+        servers.append(_server(engine, launcher, words, family, listing.teed))
     return Discovery(tuple(sorted(servers, key=lambda server: (server.started_at or 0.0, server.pid))))
 
 
@@ -89,12 +90,16 @@ def engine_of(server: DiscoveredServer) -> Engine:
 
 
 def _server(
-    engine: Engine, launcher: RunningProcess, words: Sequence[str], family: Sequence[RunningProcess]
+    engine: Engine,
+    launcher: RunningProcess,
+    words: Sequence[str],
+    family: Sequence[RunningProcess],
+    teed: Mapping[str, str],
 ) -> DiscoveredServer:
     flags = parse_flags(words, engine)
     schedulers = [process for process in family if process.args and process.args[0].startswith(engine.titles)]
     env, env_reason = _environment(launcher, schedulers)
-    log_path, log_reason = choose_log(launcher.outputs)
+    log_path, log_reason = choose_log(launcher.outputs, teed)
     # llama.cpp takes every option from the environment too
     port, listens_on = flags.get("port", env.get("LLAMA_ARG_PORT")), flags.get("host", env.get("LLAMA_ARG_HOST"))
     if isinstance(port, str) and port.isascii() and port.isdecimal():
@@ -118,8 +123,13 @@ def _server(
     )
 
 
-def choose_log(outputs: Mapping[int, OutputTarget]) -> tuple[str | None, str]:
-    """Where a server's log lies: its stderr, which SGLang logs to, else its stdout; or why there is none."""
+def choose_log(
+    outputs: Mapping[int, OutputTarget], teed: Mapping[str, str] = MappingProxyType({})
+) -> tuple[str | None, str]:
+    """Where a server's log lies: its stderr, which SGLang logs to, else its stdout; or why there is none.
+
+    `teed`: by pipe, the file that a `tee` at its other end writes.
+    """
     reasons: list[str] = []
     for number, name in ((2, "stderr"), (1, "stdout")):
         output = outputs.get(number)
@@ -130,6 +140,8 @@ def choose_log(outputs: Mapping[int, OutputTarget]) -> tuple[str | None, str]:
         elif output.is_file:
             # stdout alone has the access lines but, as a rule, no statistics
             return output.target, "" if number == 2 else f"only stdout is in a file; {reasons[0]}"
+        elif output.target in teed:
+            return teed[output.target], "" if number == 2 else f"only stdout is in a file; {reasons[0]}"
         else:
             reasons.append(f"{name} goes to {_describe(output.target)}")
     return None, "; ".join(dict.fromkeys(reasons))

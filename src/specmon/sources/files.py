@@ -59,6 +59,11 @@ def is_compressed(path: str) -> bool:
     return Path(path).suffix.lower() in _OPENERS
 
 
+def is_pipe(path: str) -> bool:
+    """Whether a pipe lies at the path: a FIFO, or what a shell's `<(zcat x.gz)` stands for."""
+    return Path(path).is_fifo()  # without opening it: its writer would take us for the reader
+
+
 def read_whole(path: str, *, clock: Callable[[], float] = time.time) -> Iterator[SourceEvent]:
     """What a file holds at this moment, unpacked by its name; UnreadableInput when it cannot be opened."""
     found = look_at(path)
@@ -70,7 +75,9 @@ def read_whole(path: str, *, clock: Callable[[], float] = time.time) -> Iterator
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except OSError as error:
-        raise UnreadableInput(f"{path}: cannot be opened ({error.strerror}).") from error
+        raise UnreadableInput(
+            f"{path}: cannot be opened ({error.strerror}). Name a log file that can be read."
+        ) from error
     try:
         yield Connected(clock(), 0, found.size, found.identity)
         offset = 0
@@ -99,7 +106,7 @@ def _read_compressed(
                 elif fault is None:
                     break
     except OSError as error:
-        raise UnreadableInput(f"{path}: cannot be opened ({error}).") from error
+        raise UnreadableInput(f"{path}: cannot be opened ({error}). Name a log file that can be read.") from error
     if fault is not None and not offset:
         raise UnreadableInput(f"{path}: cannot be unpacked ({fault}); unpack it by hand to see why.") from fault
     if fault is not None:
@@ -131,14 +138,16 @@ def _unpack(handle: BinaryIO) -> tuple[bytes, Exception | None]:
 def look_at(path: str) -> FoundFile | NoFile:
     """What lies at a local path."""
     try:
-        # Opened without waiting: a pipe at the path would hold the program until somebody writes into it.
+        if is_pipe(path):
+            return NoFile("is a pipe, which can be read once and not be followed", is_final=True)
+        # Opened without waiting: a device at the path might hold the program.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
         try:
             status = os.fstat(descriptor)
             if stat.S_ISDIR(status.st_mode):
                 return NoFile("is a directory, not a log", is_final=True)
             if not stat.S_ISREG(status.st_mode):
-                return NoFile("is not a regular file", is_final=True)
+                return NoFile("is a device or a socket, not a log", is_final=True)
             return found_file(status, os.pread(descriptor, HEAD_BYTES, 0))
         finally:
             os.close(descriptor)
@@ -156,7 +165,7 @@ def expand_glob(pattern: str) -> list[str]:
         return [pattern]
     paths = [path for path in iglob(pattern) if Path(path).is_file()]  # noqa: PTH207 (absolute patterns)
     if not paths:
-        raise UnreadableInput(f"{pattern}: no file matches.")
+        raise UnreadableInput(f"{pattern}: no file matches. Check the pattern and the folder.")
     return sorted(paths, key=lambda path: (Path(path).stat().st_mtime, path))
 
 

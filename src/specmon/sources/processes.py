@@ -40,6 +40,7 @@ class ProcessListing:
     processes: tuple[RunningProcess, ...]
     has_proc: bool = True  # without /proc (macOS, BSD) nothing can be found
     host_time: float | None = None  # s since 1970 by the host's clock
+    teed: Mapping[str, str] = field(default_factory=dict)  # by "pipe:[123]": the file that a `tee` writes it to
 
 
 async def list_processes(host: Machine, pattern: str) -> ProcessListing:
@@ -47,7 +48,10 @@ async def list_processes(host: Machine, pattern: str) -> ProcessListing:
     result = await host.run(ReadProcesses(pattern).text())
     if not result.stdout.startswith(b"clock "):
         message = result.stderr.decode("utf-8", "replace").strip()[:200] or "no message"
-        raise SourceLost(f"{host.name}: the host's shell gave no usable answer ({message})")
+        raise SourceLost(
+            f"{host.name}: the host's shell gave no usable answer ({message}). "
+            "Name the logs with --baseline and --spec."
+        )
     return parse_processes(result.stdout)
 
 
@@ -63,6 +67,7 @@ def parse_processes(answer: bytes) -> ProcessListing:
     has_proc = True
     found: list[RunningProcess] = []
     facts: dict[bytes, list[bytes]] = {}
+    teed: dict[str, str] = {}
     for line in [*answer.split(b"\n"), b"process"]:
         words = line.split()
         match words[:1]:
@@ -74,11 +79,14 @@ def parse_processes(answer: bytes) -> ProcessListing:
                 if facts and (process := _process(facts, clock)) is not None:
                     found.append(process)
                 facts = {b"process": words[1:]}
+            case [b"tee"]:
+                if (pair := _pair(words[1:])) is not None:
+                    teed.setdefault(*pair)
             case [b"target" | b"notarget"] if len(words) > 1:
                 facts[words[0] + words[1]] = words[2:]
             case [name]:
                 facts[name] = words[1:]
-    return ProcessListing(tuple(found), has_proc, clock.now)
+    return ProcessListing(tuple(found), has_proc, clock.now, teed)
 
 
 def processes_answer(listing: ProcessListing) -> bytes:
@@ -101,6 +109,7 @@ def processes_answer(listing: ProcessListing) -> bytes:
             else:
                 kind = "file" if output.is_file else "other"
                 lines.append(f"target {number} {kind} {output.target.encode().hex()}")
+    lines += [f"tee {pipe.encode().hex()} : {path.encode().hex()}" for pipe, path in listing.teed.items()]
     return "\n".join(lines).encode() + b"\n"
 
 
@@ -140,6 +149,14 @@ def _process(facts: Mapping[bytes, list[bytes]], clock: _Clock) -> RunningProces
         elif b"notarget%d" % number in facts:
             outputs[number] = OutputTarget(None)
     return RunningProcess(pid, parent, args, started_at, environ, outputs)
+
+
+def _pair(words: list[bytes]) -> tuple[str, str] | None:
+    try:
+        colon = words.index(b":")
+        return _text(_bytes(words[:colon])), _text(_bytes(words[colon + 1 :]))
+    except ValueError:
+        return None
 
 
 def _environ(block: bytes) -> tuple[tuple[str, str], ...]:

@@ -61,7 +61,11 @@ _PROCESSES = (
     'if [ -r "$d/environ" ] && e=$(od -An -v -tx1 -N 262144 "$d/environ"); then echo environ $e; '
     "else echo noenviron; fi; "
     'for n in 1 2; do if t=$(readlink "$d/fd/$n"); then k=other; [ -f "$d/fd/$n" ] && k=file; '
-    'echo target $n $k $(printf "%s" "$t" | x); else echo notarget $n; fi; done; done 2>/dev/null; exit 0'
+    'echo target $n $k $(printf "%s" "$t" | x); else echo notarget $n; fi; done; done 2>/dev/null; '
+    # `2>&1 | tee FILE` is how many people keep a log: which pipe a tee reads, and which files it writes.
+    'for c in $(grep -lsx -e tee /proc/[0-9]*/comm 2>/dev/null); do d=${c%/comm}; i=$(readlink "$d/fd/0") && '
+    'for f in "$d"/fd/[3-9]; do t=$(readlink "$f") && [ -f "$f" ] && '
+    'echo tee $(printf "%s" "$i" | x) : $(printf "%s" "$t" | x); done; done 2>/dev/null; exit 0'
 )
 
 _RESOLVE = 'p=$(readlink -f -- "$1") && printf "%s" "$p"; exit 0'

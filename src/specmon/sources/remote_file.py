@@ -18,7 +18,7 @@ _QUEUED_PARTS = 32  # of 64 KiB: a slow reader makes the far side wait instead o
 
 _REASONS = {
     b"directory": NoFile("is a directory, not a log", is_final=True),
-    b"special": NoFile("is not a regular file", is_final=True),
+    b"special": NoFile("is a pipe or a device, which cannot be followed", is_final=True),
     b"missing": NoFile("no such file"),
     b"unreadable": NoFile("no permission to read it"),
 }

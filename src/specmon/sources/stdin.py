@@ -1,4 +1,4 @@
-"""What is piped into the program."""
+"""What is piped into the program: on stdin, or through a pipe that has a path (`<(zcat x.gz)`, a FIFO)."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ import sys
 import threading
 import time
 from collections.abc import AsyncGenerator, Callable
+from functools import partial
+from typing import TypeVar
 
 from specmon.errors import UnreadableInput
 from specmon.sources.events import CaughtUp, Chunk, Connected, SourceEvent
 
 _BLOCK_BYTES = 1024 * 1024
+_Found = TypeVar("_Found")
 
 
 class StdinSource:
@@ -44,32 +47,66 @@ class StdinSource:
         yield CaughtUp(self._clock())
 
 
+class PipeSource:
+    """A pipe with a path as a source: opened once, read until its last writer has closed it."""
+
+    def __init__(self, path: str, *, clock: Callable[[], float] = time.time) -> None:
+        self._path = path
+        self._clock = clock
+
+    @property
+    def name(self) -> str:
+        """The path as the user wrote it."""
+        return self._path
+
+    async def events(self) -> AsyncGenerator[SourceEvent, None]:
+        """Wait for a writer and yield what it writes; UnreadableInput when the pipe cannot be opened."""
+        try:
+            # Opening waits for a writer, as it does in every program that reads a FIFO.
+            descriptor = await _in_thread(lambda: os.open(self._path, os.O_RDONLY))
+        except OSError as error:
+            raise UnreadableInput(
+                f"{self._path}: cannot be opened ({error.strerror}). Name a log file or a pipe that can be read."
+            ) from error
+        try:
+            yield Connected(self._clock(), 0)
+            offset = 0
+            while data := await _in_thread(lambda: os.read(descriptor, _BLOCK_BYTES)):
+                yield Chunk(self._clock(), offset, data)
+                offset += len(data)
+        finally:
+            os.close(descriptor)
+        yield CaughtUp(self._clock())
+
+
 async def _read(descriptor: int) -> bytes:
+    try:
+        return await _in_thread(lambda: os.read(descriptor, _BLOCK_BYTES))
+    except OSError as error:
+        raise _closed() from error
+
+
+async def _in_thread(work: Callable[[], _Found]) -> _Found:
     # A thread, because stdin may be a file, a pipe or a socket, and not all of these can be waited for in the loop.
     # A daemon thread of our own, because the pool's threads keep the program from ending while a read hangs.
     loop = asyncio.get_running_loop()
-    done: asyncio.Future[bytes] = loop.create_future()
+    done: asyncio.Future[_Found] = loop.create_future()
 
-    def finish(data: bytes, error: OSError | None) -> None:
-        if done.done():
-            return  # nobody waits any more
-        if error is None:
-            done.set_result(data)
-        else:
-            done.set_exception(_closed())
+    def finish(tell: Callable[[], None]) -> None:
+        if not done.done():  # else nobody waits any more
+            tell()
 
-    def read() -> None:
-        data, fault = b"", None
+    def call() -> None:
         try:
-            data = os.read(descriptor, _BLOCK_BYTES)
+            tell = partial(done.set_result, work())
         except OSError as error:
-            fault = error
+            tell = partial(done.set_exception, error)
         try:
-            loop.call_soon_threadsafe(finish, data, fault)
+            loop.call_soon_threadsafe(finish, tell)
         except RuntimeError:
             return  # the loop was closed while we waited for input
 
-    threading.Thread(target=read, name="stdin", daemon=True).start()
+    threading.Thread(target=call, name="pipe", daemon=True).start()
     return await done
 
 

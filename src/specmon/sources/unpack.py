@@ -78,11 +78,11 @@ class Unpacked:
                 try:
                     data = unpacker.decompress(rest)
                 except Exception as error:  # each library has its own, and zstd's is in a module of two names
-                    raise UnreadableInput(f"{self.name}: cannot be unpacked ({error}). Is it damaged?") from error
+                    raise UnreadableInput(f"{self.name}: cannot be unpacked ({error}). Copy it again.") from error
                 if data:
                     yield Chunk(at, offset, data)
                     offset += len(data)
                 rest = unpacker.unused_data if unpacker.eof else b""
                 unpacker = None if unpacker.eof else unpacker
         if unpacker is not None:
-            yield Gap(at, None, "the compressed data ends in the middle")
+            yield Gap(at, None, f"the compressed data of {self.name} ends in the middle. Copy it again.")

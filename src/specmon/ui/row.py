@@ -56,26 +56,45 @@ def cut(text: str, width: int) -> str:
 
 
 # What a reader looks for in a statistics line, the most wanted first; the other fields go before these.
-_WANTED = ("throughput", "accept len", "#new-token", "#running-req", "#queue-req")
+_WANTED = (
+    "gen throughput", "gen ", "accept len", "#new-token", "#running-req", "Running: ", "#queue-req", "Waiting: ",
+)  # fmt: skip
+# Long names that leave no cell for a figure, and what they become where there is no room.
+_SHORTER = (
+    ("Avg prompt throughput: ", "prompt "), ("Avg generation throughput: ", "gen "), (" tokens/s", " tok/s"),
+    (" reqs,", ","),
+)  # fmt: skip
 
 
 def cut_fields(text: str, width: int) -> str:
     """A list of `name: value` fields in at most `width` cells: whole fields go, the less wanted ones first."""
     if cell_len(text) <= width:
         return text
-    fields = text.split(", ")
+    for long, shorter in _SHORTER:
+        text = text.replace(long, shorter)
+    if cell_len(text) <= width:
+        return text
+    heading, separator, rest = text.partition(": ")
+    if separator and "," not in heading and rest.startswith(_SHORTER[0][1]):
+        # "Engine 000: prompt 0.0 tok/s, …": the first field stands behind a heading, and may go like the others.
+        fields = [f"{heading}:", *rest.split(", ")]
+    elif text.startswith(_SHORTER[0][1]):
+        return cut_fields(f", {text}", width).lstrip(", ")
+    else:
+        heading, fields = "", text.split(", ")
     places = list(range(1, len(fields)))
     places.sort(key=lambda place: (next((i for i, w in enumerate(_WANTED) if w in fields[place]), 99), place))
     while places:
         kept = [0, *sorted(places)]
         short = fields[0]
         for before, place in pairwise(kept):
-            short += (", " if place == before + 1 else " … ") + fields[place]
+            next_to = " " if short.endswith(":") else ", "
+            short += (next_to if place == before + 1 else " … ") + fields[place]
         short += "" if kept[-1] == len(fields) - 1 else " …"
         if cell_len(short) <= width:
             return short
         places.pop()
-    return cut(text, width)
+    return cut_fields(f", {rest}", width).lstrip(", ") if heading else cut(text, width)
 
 
 def _words(text: str) -> list[str]:

@@ -10,7 +10,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from specmon.events import Block, Clock, Covers, Crashed, EnvironmentSet, Launched, Ready, Retracted, StopRequested
+from specmon.events import (
+    Block,
+    Clock,
+    Covers,
+    Crashed,
+    EnvironmentSet,
+    Launched,
+    Ready,
+    Retracted,
+    StopRequested,
+    ZoneChanged,
+)
 from specmon.formats.custom.dialect import CustomDialect
 from specmon.formats.custom.model import FormatModel
 from specmon.formats.custom.moments import Moments, written
@@ -180,8 +191,9 @@ def test_what_is_no_time_is_missing(text: str) -> None:
 
 def test_a_zone_is_told_where_the_stamps_have_none() -> None:
     block = block_of("t=2026-02-26T16:41:43 B=1 R=2\n", time={"zone": "+01:00"})
-    assert (block.utc_offset_s, block.clock) == (3600, Clock.DATED)
-    assert block_of("B=1 R=2\n", time={"zone": "+01:00"}).utc_offset_s is None
+    assert block.clock is Clock.DATED
+    assert block.events == (ZoneChanged(0, utc_offset_s=3600),)
+    assert not block_of("B=1 R=2\n", time={"zone": "+01:00"}).events
 
 
 @settings(max_examples=60)

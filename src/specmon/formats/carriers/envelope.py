@@ -38,7 +38,6 @@ class Envelope:
     label: Label | None = None
     at: float = MISSING  # when a carrier passed it on, s since 1970 on that carrier's wall clock
     clock: Clock = Clock.NONE  # how much of a date `at` rests on
-    resolution_s: float = 1.0
     utc_offset_s: int | None = None
     process: int = -1
     channel: bytes = b""  # stdout or stderr: their split lines must not be mixed up
@@ -46,10 +45,10 @@ class Envelope:
     is_supervisor: bool = False  # not the server's own words, but those of who started it
     is_hidden: bool = False  # the carrier shows only how long the line was
 
-    def stamp(self, at: float, clock: Clock, resolution_s: float, utc_offset_s: int | None) -> None:
+    def stamp(self, at: float, clock: Clock, utc_offset_s: int | None) -> None:
         """Note a carrier's stamp. The innermost one counts: it was nearest to the server."""
         if at == at and (clock is Clock.DATED or self.clock is not Clock.DATED):
-            self.at, self.clock, self.resolution_s, self.utc_offset_s = at, clock, resolution_s, utc_offset_s
+            self.at, self.clock, self.utc_offset_s = at, clock, utc_offset_s
 
     def name(self, label: Label) -> None:
         """Note a label inside the one that is known."""

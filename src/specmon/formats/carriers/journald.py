@@ -49,11 +49,10 @@ class Journald:
         if (match := _PREFIX.match(line.text)) is None:
             return False
         if match[1]:
-            resolution_s = 1.0 if len(match[1]) < 17 else 1e-6
-            line.stamp(_yearless(match[1]), Clock.YEARLESS, resolution_s, None)
+            line.stamp(_yearless(match[1]), Clock.YEARLESS, None)
         else:
             stamp = self._stamps.read(match[2], match[3])
-            line.stamp(stamp.at, Clock.DATED, stamp.resolution_s, stamp.utc_offset_s)
+            line.stamp(stamp.at, Clock.DATED, stamp.utc_offset_s)
         host, name = match[4].decode("utf-8", "replace"), match[5].decode("utf-8", "replace")
         process = int(match[6]) if match[6] else -1
         line.text = line.text[match.end() :]

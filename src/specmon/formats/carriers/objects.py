@@ -57,7 +57,7 @@ class Objects:
         line.text = _bytes_of(text)
         if match := _TIME.match(str(found.get("time", "")).encode("utf-8", "replace")):
             stamp = self._stamps.read(match[1], match[2] or b"")
-            line.stamp(stamp.at, Clock.DATED, stamp.resolution_s, stamp.utc_offset_s)
+            line.stamp(stamp.at, Clock.DATED, stamp.utc_offset_s)
         pod = found.get("kubernetes")
         if isinstance(pod, dict) and isinstance(name := pod.get("pod_name"), str):
             line.is_partial = False  # a forwarder takes the line feed off
@@ -73,7 +73,7 @@ class Objects:
             line.is_hidden = True  # null: left out
         micros = _whole(found.get("__REALTIME_TIMESTAMP"))
         if micros is not None and micros / 1e6 < _LAST_S:
-            line.stamp(micros / 1e6, Clock.DATED, 1e-6, 0)
+            line.stamp(micros / 1e6, Clock.DATED, 0)
         process = _whole(found.get("_PID"))
         line.is_supervisor = found.get("SYSLOG_IDENTIFIER") == "systemd" and isinstance(found.get("UNIT"), str)
         if line.is_supervisor:

@@ -40,7 +40,7 @@ class PythonLogging:
         """Take stamp, name and level off; of the form in brackets only name and level."""
         if match := _PREFIX.match(line.text):
             stamp = self._stamps.read(match[1])
-            line.stamp(stamp.at, Clock.DATED, stamp.resolution_s, None)
+            line.stamp(stamp.at, Clock.DATED, None)
             line.text = line.text[match.end() :]
             return True
         if match := _BRACKET_PREFIX.match(line.text):

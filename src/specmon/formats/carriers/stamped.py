@@ -32,7 +32,7 @@ class Stamped:
         if (match := _PREFIX.match(line.text)) is None:
             return False
         stamp = self._stamps.read(match[1], match[2])
-        line.stamp(stamp.at, Clock.DATED, stamp.resolution_s, stamp.utc_offset_s)
+        line.stamp(stamp.at, Clock.DATED, stamp.utc_offset_s)
         if match[3]:
             line.channel = match[3]
             line.is_partial = match[4] == b"P"

@@ -44,7 +44,7 @@ def parse_format(text: str, place: str) -> CustomDialect:
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise FaultyFormat(f"format {place}: it is not valid TOML: {error}. Was the file cut?") from error
+        raise FaultyFormat(f"format {place}: it is not valid TOML: {error}. Correct the file.") from error
     schema = content.get("schema")
     if isinstance(schema, int) and schema > SCHEMA:
         raise FaultyFormat(f"format {place}: it has schema {schema}, this version reads {SCHEMA}. Update specmon.")

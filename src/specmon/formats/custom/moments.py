@@ -27,8 +27,8 @@ class Moments:
     def __init__(self, layout: str, utc_offset_s: int | None) -> None:
         self.layout = layout
         self.clock = clock_of(layout)
-        self.utc_offset_s = 0 if layout.startswith("epoch") else utc_offset_s
-        self.resolution_s = 1.0
+        self.utc_offset_s = 0 if layout.startswith("epoch") else utc_offset_s  # of the last stamp
+        self._usual_offset_s = self.utc_offset_s
         self._stamps = StampReader()
         self._last = MISSING
         self._added = 0.0  # days or years that have passed since the first stamp
@@ -49,15 +49,12 @@ class Moments:
             if (match := _ISO.fullmatch(text)) is None:
                 return MISSING
             stamp = self._stamps.read(match[1], (match[2] or b"").strip())
-            self.resolution_s = stamp.resolution_s
-            if stamp.utc_offset_s is not None:
-                self.utc_offset_s = stamp.utc_offset_s
+            self.utc_offset_s = self._usual_offset_s if stamp.utc_offset_s is None else stamp.utc_offset_s
             return stamp.at
         if self.layout in PRESETS:
             if _NUMBER.fullmatch(text) is None:
                 return MISSING
             factor = 0.001 if self.layout == "epoch_ms" else 1.0
-            self.resolution_s = factor * _resolution(text)
             return factor * float(text)
         return self._by_layout(text)
 
@@ -72,11 +69,8 @@ class Moments:
                 moment = datetime.strptime(text.decode(), self.layout)
         except (ValueError, OverflowError):
             return MISSING
-        if "%f" in self.layout:
-            self.resolution_s = _resolution(text)
         offset = moment.utcoffset()
-        if offset is not None:
-            self.utc_offset_s = round(offset.total_seconds())
+        self.utc_offset_s = self._usual_offset_s if offset is None else round(offset.total_seconds())
         return moment.replace(tzinfo=UTC).timestamp()
 
 
@@ -124,8 +118,3 @@ def written(at: float, clock: Clock) -> str:
     layout = {Clock.TIME_OF_DAY: "%H:%M:%S", Clock.YEARLESS: "%m-%d %H:%M:%S"}.get(clock, "%Y-%m-%d %H:%M:%S")
     fraction = f".{whole.microsecond:06}".rstrip("0") if whole.microsecond else ""
     return whole.strftime(layout) + fraction
-
-
-def _resolution(text: bytes) -> float:
-    match = _FRACTION.search(text)
-    return 10.0 ** -len(match[1]) if match else 1.0

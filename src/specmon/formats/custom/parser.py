@@ -30,6 +30,7 @@ from specmon.events import (
     SampleColumns,
     StopRequested,
     WentIdle,
+    ZoneChanged,
 )
 from specmon.formats.custom.fields import DECODE, LAUNCH, PREFILL
 from specmon.formats.custom.line import CustomLine, LineReader
@@ -75,6 +76,7 @@ class CustomParser:
         self._ranks: dict[str, int] = {"": 0}
         self._last_at: dict[str, float] = {}  # of the decode lines of a rank
         self._has_stamps = False
+        self._zone_s: int | None = None  # of the last stamp
         self._end = 0
 
     def feed(self, block: bytes, start: int) -> Block:
@@ -86,6 +88,9 @@ class CustomParser:
         for begin, _, line in self._reader.lines(block):
             recognised += 1
             offset, at = start + begin, self._time(line)
+            if at == at and self._moments.utc_offset_s != self._zone_s:
+                self._zone_s = self._moments.utc_offset_s
+                events.append(ZoneChanged(offset, utc_offset_s=self._zone_s))
             if line.kind == DECODE:
                 if not self._sample(decode, line, offset, at, events) and "tok_s" not in line.withheld:
                     unparsed.append(offset)
@@ -101,8 +106,6 @@ class CustomParser:
             block.count(b"\n"),
             recognised=recognised,
             clock=self._moments.clock if self._has_stamps else Clock.NONE,
-            clock_resolution_s=self._moments.resolution_s,
-            utc_offset_s=self._moments.utc_offset_s if self._has_stamps else None,
             ranks=tuple(self._ranks),
             decode=decode,
             prefill=prefill,

@@ -22,6 +22,7 @@ from specmon.events import (
     LogEvent,
     PrefillColumns,
     Progressed,
+    ProgressEnded,
 )
 from specmon.formats import nccl
 from specmon.formats.llamacpp.launch import LaunchWatch
@@ -69,6 +70,7 @@ class LlamaCppParser:
     def __init__(self) -> None:
         self._launch = LaunchWatch()
         self._slots: dict[int, Slots] = {}
+        self._telling: set[tuple[int, int]] = set()  # child and slot of requests that have told their progress
         self._open: Request | None = None
         self._header: tuple[int, int, int, float] | None = None  # child, slot, task, time of a header line
         self._child: int | None = None  # whose clock is the stream's
@@ -111,7 +113,6 @@ class LlamaCppParser:
             lines,
             recognised=self._recognised,
             clock=self._clock,
-            clock_resolution_s=1.0 if self._clock is Clock.DATED else 1e-6,
             decode=self._closed.columns(),
             prefill=PrefillColumns(
                 offset=array("q", [offset for offset, _, _ in prompts]),
@@ -147,9 +148,11 @@ class LlamaCppParser:
                 self._read_figures(body, offset, line, slot, task, at, is_ended)
             elif head[1].startswith(b"launch_slot") and body.startswith(b"processing task"):
                 self._close()
+                self._end_progress(line.child, slot, offset, at)
                 self._of(line.child).launch(slot, task, at)
             elif head[1] == b"release" and body.startswith(b"stop processing"):
                 self._close()
+                self._end_progress(line.child, slot, offset, at)
                 self._of(line.child).release(slot, at)
             return
         if line.is_old and line.slot is not None and line.task is not None:
@@ -201,6 +204,7 @@ class LlamaCppParser:
             self._count(line)
             if (timing := read_evaluation(body)) is not None:
                 self._close()
+                self._end_progress(line.child, slot, offset, at)
                 running = self._of(line.child).running_during(slot, task, at, timing.seconds)
                 self._begin(Request(offset, at, line.child, slot, task, running, timing))
             elif (tokens := read_prompt(body)) is not None:
@@ -221,7 +225,10 @@ class LlamaCppParser:
             self._close()
             self._count(line)
             self._launch.has_worked()
-            self._events.append(Progressed(offset, _known(at), tok_s=progress[1], tokens=progress[0]))
+            self._telling.add((line.child, slot))
+            self._events.append(
+                Progressed(offset, _known(at), tok_s=progress[1], tokens=progress[0], request=(line.child, slot))
+            )
         else:
             return is_rest(body)
         return True
@@ -261,6 +268,7 @@ class LlamaCppParser:
         found = self._launch.read(fact, offset, _known(at), line.child)
         if self._launch.has_begun(found):
             self._slots.clear()
+            self._telling.clear()
         self._events += found
 
     # -- state ----------------------------------------------------------------------------------------
@@ -270,6 +278,11 @@ class LlamaCppParser:
         self._launch.has_worked()
         if request.timing.tokens > 1 and request.timing.seconds > 0 and request.timing.tok_s == request.timing.tok_s:
             self._open = request
+
+    def _end_progress(self, child: int, slot: int, offset: int, at: float) -> None:
+        if (request := (child, slot)) in self._telling:
+            self._telling.remove(request)
+            self._events.append(ProgressEnded(offset, _known(at), request=request))
 
     def _count_offline(self, name: bytes, count: int) -> None:
         request = self._open

@@ -5,9 +5,10 @@ from __future__ import annotations
 from array import array
 from typing import TypeVar
 
-from specmon.events import Answers, Block, Clock, LogEvent, PrefillColumns, SampleColumns
+from specmon.events import Answers, Block, Clock, LogEvent, PrefillColumns, SampleColumns, ZoneChanged
 from specmon.formats.sglang.columns import DecodeRow, PrefillRow, decode_columns, prefill_columns, sort_columns
 from specmon.formats.sglang.endings import Endings
+from specmon.formats.sglang.excerpt import Excerpt
 from specmon.formats.sglang.prefix import Prefix
 from specmon.formats.sglang.statistics import DecodeFigures, PrefillFigures
 
@@ -18,12 +19,14 @@ UVICORN = b"] INFO:     "
 class Findings:
     """Collects lines in any order; `block` puts them into the order of the stream."""
 
-    def __init__(self, text: bytes, start: int) -> None:
+    def __init__(self, text: bytes, start: int, excerpt: Excerpt | None = None) -> None:
         self.text = text  # the block behind a line feed, so that every line of it begins with one
-        self.start = start  # offset of the block's first byte
+        self.start = start  # offset of the block's first byte; zero in an excerpt of one
+        self._excerpt = excerpt
         self.decode_rows: list[DecodeRow] = []
         self.prefill_rows: list[PrefillRow] = []
         self.events: list[LogEvent] = []
+        self.zones: list[tuple[int, int | None]] = []  # of stamps that were looked at one by one, by offset
         self.unparsed: list[int] = []
         self.recognised = 0
         self.clipped = 0
@@ -32,20 +35,29 @@ class Findings:
         self._slow_decode = SampleColumns()
         self._slow_prefill = PrefillColumns()
         self._is_dated = False
-        self._has_milliseconds = False
-        self._utc_offset_s: int | None = None
+
+    def offset(self, position: int) -> int:
+        """The offset in the stream of a position in the block."""
+        return self.start + position if self._excerpt is None else self._excerpt.offset(position)
 
     def line_end(self, offset: int) -> int:
         """Offset behind the line in which `offset` lies."""
+        if self._excerpt is not None:
+            return self._excerpt.line_end(offset)
         end = self.text.find(b"\n", offset - self.start + 1)
         return self.start + (len(self.text) if end < 0 else end)
 
     def note_prefix(self, prefix: Prefix) -> None:
         """Remember what kind of clock the block has."""
         self._is_dated = self._is_dated or prefix.at == prefix.at
-        self._has_milliseconds = self._has_milliseconds or prefix.has_milliseconds
-        if self._utc_offset_s is None:
-            self._utc_offset_s = prefix.utc_offset_s
+
+    def tell_zones(self, before: int | None) -> int | None:
+        """Add an event where the zone of the stamps changes; answers the last one."""
+        for offset, zone in sorted(self.zones, key=lambda place: place[0]):
+            if zone != before:
+                self.events.append(ZoneChanged(offset, utc_offset_s=zone))
+                before = zone
+        return before
 
     def note_answers(self, count: int, at: float) -> None:
         """Count requests that were answered with success, the last of them at `at`."""
@@ -95,22 +107,24 @@ class Findings:
 
     def block(self, ranks: tuple[str, ...], endings: Endings) -> Block:
         """All of it, in line order."""
-        self.events.sort(key=lambda event: event.offset)
+        # What is known of a stamp comes before what its line says.
+        self.events.sort(key=lambda event: (event.offset, not isinstance(event, ZoneChanged)))
         size = len(self.text) - 1
         if self.decode_rows or self.prefill_rows:
             at = (self.decode_rows or self.prefill_rows)[0][1]
             self._is_dated = self._is_dated or at == at
+        decode, prefill = decode_columns(self.decode_rows), prefill_columns(self.prefill_rows)
+        if self._excerpt is not None:
+            decode.offset, prefill.offset = map(self._excerpt.placed, (decode.offset, prefill.offset))
         return Block(
             start=self.start,
             end=self.start + size,
             lines=self.text.count(b"\n") - 1,
             recognised=self.recognised + len(self.decode_rows) + len(self.prefill_rows) + self.text.count(UVICORN),
             clock=Clock.DATED if self._is_dated else Clock.NONE,
-            clock_resolution_s=0.001 if self._has_milliseconds else 1.0,
-            utc_offset_s=self._utc_offset_s,
             ranks=ranks,
-            decode=joined(decode_columns(self.decode_rows), self._slow_decode),
-            prefill=joined(prefill_columns(self.prefill_rows), self._slow_prefill),
+            decode=joined(decode, self._slow_decode),
+            prefill=joined(prefill, self._slow_prefill),
             events=tuple(endings.explain(self.events)),
             answers=Answers(self.answers, self.answered_at),
             unparsed=array("q", sorted(self.unparsed)),

@@ -4,52 +4,32 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from specmon.events import PrefillColumns, SampleColumns
 from specmon.formats.sglang.linestamps import LineStamps
+from specmon.formats.sglang.shapes import AccessShape, FigureShape
 from specmon.formats.sglang.skimmed import as_floats, as_integers
-from specmon.formats.sglang.template import Figure, Floats, Integers, Shape
+from specmon.formats.sglang.template import Floats, Integers, Shape, Words
 
 _LINES_A_LOOK = 64  # that a block must have for each comparison with a shape, else the patterns are quicker
 
 Table = list[tuple[Integers, list[Floats]]]  # lines and their figures, shape by shape
 
 
-@dataclass(frozen=True, slots=True)
-class FigureShape:
-    """A shape of decode or prefill lines and where its figures are."""
-
-    shape: Shape
-    rank: str
-    graph: int
-    # running, #token, token usage, accept len, accept rate, throughput, queue; of a prefill: #new-token,
-    # #cached-token, token usage, running, queue
-    figures: tuple[Figure | None, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class AccessShape:
-    """A shape of uvicorn's lines; digits of the address may differ."""
-
-    shape: Shape
-    is_answer: bool
-    counts: int  # how often a line counts as recognised
-
-
 class Found:
     """What the lines of one block have been found to be."""
 
     def __init__(
-        self, data: bytes, starts: Integers, sizes: Integers, stamps: LineStamps, rest: list[Integers], most_rest: float
+        self, data: bytes, starts: Integers, sizes: Integers, stamps: LineStamps, words: Words, most_rest: float
     ) -> None:
         self.data = data
         self.starts = starts
         self.sizes = sizes
-        self.rest = rest
-        self.left = sum(map(len, rest))
+        self.words = words  # behind the stamps: a row for each word, a column for each line
+        self.rest: list[Integers] = []
+        self.left = 0
         self.most_rest = most_rest
         self.looks = 0
         self.most_looks = len(starts) // _LINES_A_LOOK
@@ -57,6 +37,8 @@ class Found:
         self.recognised = 0
         self.last_answer = -1
         self._stamps = stamps
+        self.is_foreign = stamps.unstamped
+        self.samples: list[bytes] = []  # a line of each shape of foreign lines that are left out
         self.decodes: Table = []
         self.prefills: Table = []
 
@@ -102,6 +84,30 @@ class Found:
                 self.last_answer = max(self.last_answer, int(own[-1]))
         return lines[~is_same]
 
+    def leave_out(self, shape: Shape, lines: Integers) -> Integers:
+        """Foreign lines of a shape say nothing; answer the others."""
+        self.looks += 1
+        is_same, _ = shape.match(self.data, self.starts[lines])
+        if is_same.any():
+            self.samples.append(self.line(lines[is_same.argmax()]))
+        return lines[~is_same]
+
+    def rest_lines(self, *, is_awaited: bool) -> Integers:
+        """The lines that are left to the parser, in order. `is_awaited`: it waits for what may go on in the first one.
+
+        What one of them begins may go on in foreign lines right behind it.
+        """
+        rest = np.sort(np.concatenate(self.rest))
+        if not self.samples or self.is_foreign is None:
+            return rest
+        is_left = np.zeros(len(self.starts), np.bool_)
+        is_left[rest] = True
+        is_end = is_left | ~self.is_foreign
+        last_end = np.maximum.accumulate(np.where(is_end, np.arange(len(is_end)), -1))
+        is_begun = is_left[last_end]
+        is_begun[last_end < 0] = is_awaited
+        return np.flatnonzero(is_left | (is_begun & self.is_foreign))
+
     def decode(self, midnight: Callable[[bytes], float]) -> SampleColumns | None:
         """The decode lines in line order; None when one of them has a stamp that is no time."""
         if not self.decodes:
@@ -109,7 +115,7 @@ class Found:
         lines, columns = _in_order(self.decodes)
         if (at := self._stamps.seconds(lines, midnight)) is None:
             return None
-        running, context, usage, accept_len, accept_rate, tok_s, queue, graph, rank = columns
+        running, context, usage, accept_len, accept_rate, tok_s, queue, sliding, graph, rank = columns
         return SampleColumns(
             offset=as_integers(self.starts[lines]),
             at=as_floats(at),
@@ -120,7 +126,7 @@ class Found:
             accept_len=as_floats(accept_len),
             accept_rate=as_floats(accept_rate),
             context_tokens=as_floats(context),
-            usage=as_floats(usage),
+            usage=as_floats(np.fmax(usage, sliding)),  # of two pools the fuller one
             queue=as_floats(queue),
             graph=as_integers(graph),
         )
@@ -132,7 +138,7 @@ class Found:
         lines, columns = _in_order(self.prefills)
         if (at := self._stamps.seconds(lines, midnight)) is None:
             return None
-        new_tokens, cached_tokens, usage, running, queue, _, rank = columns
+        new_tokens, cached_tokens, usage, running, queue, sliding, _, rank = columns
         return PrefillColumns(
             offset=as_integers(self.starts[lines]),
             at=as_floats(at),
@@ -142,7 +148,7 @@ class Found:
             cached_tokens=as_floats(cached_tokens),
             running=as_floats(running),
             queue=as_floats(queue),
-            usage=as_floats(usage),
+            usage=as_floats(np.fmax(usage, sliding)),  # of two pools the fuller one
         )
 
 

@@ -69,6 +69,8 @@ _STYLE = re.compile(rb"\x1b\[[\d;?]{0,16}[A-Za-z]")
 _TRACEBACK = b"Traceback (most recent call last):"
 # What can be no rest of a launch record, though one that was cut inside a text would go on with anything.
 _ENDS_RECORD = re.compile(rb"Traceback \(most|[^\n]{0,256}? NCCL (?:INFO|WARN|version) ")
+# What has a meaning in the middle of a line, too: brackets with a year, answers, colours.
+_SPEAKING = re.compile(rb"\[\d{4}-|\] ?INFO|\x1b|\A\[?\d")
 _KEPT = 4096  # brackets that are remembered
 _LONGEST_BEFORE = 2048  # bytes in front of a body: a bar and its blocks of three bytes each
 
@@ -87,6 +89,7 @@ class SglangParser:
         self._traceback = TracebackReader(b"sglang")
         self._is_dense = True  # many lines of one minute are read by pattern
         self._endings = Endings()
+        self._utc_offset_s: int | None = None  # of the last stamp that was looked at
         self._end = 0  # offset after the last byte
         self._skimmer: Skimmer | None = None
 
@@ -99,42 +102,44 @@ class SglangParser:
         self._read_coloured_lines(text, found)
         self._read_other_lines(text, found)
         self._count_answers(text, found)
-        self._open_launches = {at: record for at, record in self._open_launches.items() if at == start + len(block)}
-        self._end = start + len(block)
-        self._traceback.end_block(self._end)
+        self._end_block(start + len(block))
+        self._utc_offset_s = found.tell_zones(self._utc_offset_s)
         return found.block(tuple(self._ranks), self._endings)
 
     def skim(self, block: bytes) -> Skimmed | None:
         """Sort the lines of a long block into those that can be read on arrays and the others; None: `feed` it."""
-        if self._open_launches or self._traceback.is_waiting or b"\x1b" in block or b"^" in block:
-            return None
         if self._skimmer is None:
             from specmon.formats.sglang.skim import Skimmer  # numpy, for long blocks only
 
-            self._skimmer = Skimmer(_LINE.match, _ANSWERS.search, self._prefixes.midnight, self._rank_index)
-        skimmed = self._skimmer.skim(block)
-        # What follows a launch record or a traceback may belong to it.
-        has_more = skimmed is not None and (b"server_args=" in skimmed.rest or _TRACEBACK in skimmed.rest)
-        return None if has_more else skimmed
+            self._skimmer = Skimmer(
+                _is_statistics, _ANSWERS.search, _is_silent, self._prefixes.midnight, self._rank_index
+            )
+        return self._skimmer.skim(block, is_awaited=bool(self._open_launches) or self._traceback.is_waiting)
 
     def feed_skimmed(self, skimmed: Skimmed, block: bytes, start: int) -> Block:
         """Read a block whose lines have been sorted."""
         text = b"\n" + skimmed.rest
-        found = Findings(text, 0)
+        found = Findings(text, 0, skimmed.excerpt(start))
+        if b"^" in block:
+            found.events += interrupts(b"\n" + block, start)
         self._is_dense = False
         self._read_lines(text, found)
         self._is_dense = True
-        answers = list(_ANSWERS.finditer(text))
-        if (at := skimmed.last_answer(answers[-1].start() - 1 if answers else None)) is not None:
-            line = block[at : block.find(b" INFO", at)]
-            found.note_answers(skimmed.answers + len(answers), self._prefixes.loose(line).at)
-        self._open_launches.clear()
-        self._end = start + len(block)
+        self._read_coloured_lines(text, found)
+        self._read_other_lines(text, found)
+        self._count_sorted_answers(skimmed, block, start, text, found)
+        self._end_block(start + len(block))
+        self._utc_offset_s = found.tell_zones(self._utc_offset_s)
         return skimmed.joined(found.block(tuple(self._ranks), self._endings), start, len(block))
 
     def finish(self) -> Block:
         """Nothing is held back: each line of SGLang is complete in itself."""
         return Block(self._end, self._end, 0)
+
+    def _end_block(self, end: int) -> None:
+        self._open_launches = {at: record for at, record in self._open_launches.items() if at == end}
+        self._traceback.end_block(end)
+        self._end = end
 
     # -- lines with SGLang's bracket ------------------------------------------------------------------
 
@@ -161,15 +166,29 @@ class SglangParser:
             return
         for match in _COLOURED_LINE.finditer(text):
             found.recognised += b"INFO\x1b" in match[1]
-            self._read_other(match[1], found.start + match.start(), bool(match[2]), found)
+            self._read_other(match[1], found.offset(match.start()), bool(match[2]), found)
 
     def _count_answers(self, text: bytes, found: Findings) -> None:
         for pattern in (_ANSWERS, _COLOURED_ANSWERS) if b"\x1b" in text else (_ANSWERS,):
-            if not (answers := pattern.findall(text)):
-                continue
-            end = text.rfind(answers[-1])
-            line = text[text.rfind(b"\n", 0, end) + 1 : end]
-            found.note_answers(len(answers), self._prefixes.loose(line + b"] ").at)
+            self._count_answers_of(pattern, text, found)
+
+    def _count_answers_of(self, pattern: re.Pattern[bytes], text: bytes, found: Findings) -> None:
+        if not (answers := pattern.findall(text)):
+            return
+        end = text.rfind(answers[-1])
+        line = text[text.rfind(b"\n", 0, end) + 1 : end]
+        found.note_answers(len(answers), self._prefixes.loose(line + b"] ").at)
+
+    def _count_sorted_answers(self, skimmed: Skimmed, block: bytes, start: int, text: bytes, found: Findings) -> None:
+        answers = list(_ANSWERS.finditer(text))
+        last = -1 if skimmed.last_answer < 0 else int(skimmed.starts[skimmed.last_answer])
+        if answers:
+            last = max(last, found.offset(text.rfind(b"\n", 0, answers[-1].start())) - start)
+        if last >= 0:
+            line = block[last : block.find(b" INFO", last)]
+            found.note_answers(skimmed.answers + len(answers), self._prefixes.loose(line).at)
+        if b"\x1b" in text:
+            self._count_answers_of(_COLOURED_ANSWERS, text, found)
 
     def _place(self, before: bytes, bracket: bytes, found: Findings) -> Place:
         """Time, rank index and process of a line with SGLang's bracket."""
@@ -201,7 +220,7 @@ class SglangParser:
         is_ended = end >= 0
         body = text[match.start(last) : end if is_ended else len(text)]
         prefix = self._prefix_of(match[1], match[2])
-        self._read_body(last, body, prefix, found.start + match.start(), is_ended, found)
+        self._read_body(last, body, prefix, found.offset(match.start()), is_ended, found)
 
     def _prefix_of(self, before: bytes, bracket: bytes) -> Prefix:
         prefix = self._prefixes.bracket(bracket, before)
@@ -216,8 +235,8 @@ class SglangParser:
         if not needles and not is_waiting:
             return
         for match in _OTHER_LINE.finditer(text):
-            offset = found.start + match.start()
-            if offset == found.start + len(text) - 1 and not match[1]:
+            offset = found.offset(match.start())
+            if match.start() == len(text) - 1 and not match[1]:
                 break  # what stands behind the last line feed is no line
             line = match[1]
             end = offset + len(line) + 1
@@ -291,6 +310,8 @@ class SglangParser:
 
     def _read_body(self, kind: int, body: bytes, prefix: Prefix, offset: int, is_ended: bool, found: Findings) -> None:
         found.note_prefix(prefix)
+        if prefix.at == prefix.at:
+            found.zones.append((offset, prefix.utc_offset_s))
         if b"\x1b" in body:
             body = _STYLE.sub(b"", body)
         if kind == _STATISTICS:
@@ -330,3 +351,16 @@ class SglangParser:
 
     def _rank_index(self, rank: str) -> int:
         return self._ranks.setdefault(rank, len(self._ranks))
+
+
+def _is_statistics(line: bytes) -> bool:
+    """Whether the parser reads a line that begins with SGLang's bracket as a decode or prefill line."""
+    match = _LINE.match(b"\n" + line + b"\n")
+    return match is not None and not match[1] and match.lastindex in (_DECODE_END, _PREFILL_END, _STATISTICS)
+
+
+def _is_silent(line: bytes) -> bool:
+    """Whether nothing is read in a line without SGLang's bracket, whatever its digits, when it continues no other."""
+    needles = [needle for needle in _NEEDLES if needle in line]
+    is_plain = not needles or (needles == [b"INFO: "] and _BODY.search(line) is None)
+    return is_plain and _SPEAKING.search(line) is None

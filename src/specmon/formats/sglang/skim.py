@@ -1,8 +1,9 @@
 """Goes over a long block of SGLang's usual lines on arrays, and leaves the others for the patterns.
 
-A block qualifies when each of its lines begins with SGLang's stamp. What follows the stamp, up to eight bytes of the
-body, says what a line may be: one of a kind that nobody reads is left out without a further look; decode lines and
-answered requests are compared with the shapes that were seen before; all others are for the parser.
+What follows a stamp, up to eight bytes of the body, says what the line may be: one of a kind that nobody reads is left
+out without a further look; decode lines and answered requests are compared with the shapes that were seen before.
+Lines without a stamp are others' (bars, prints, uvicorn's own): those that say nothing by themselves are left out too,
+unless the line before may go on in them. All others are for the parser.
 """
 
 from __future__ import annotations
@@ -12,16 +13,26 @@ from collections.abc import Callable, Iterator, Sequence
 from enum import Enum, auto
 
 import numpy as np
+import numpy.typing as npt
 
-from specmon.events import Graph
-from specmon.formats.sglang.findings import UVICORN
-from specmon.formats.sglang.found import AccessShape, FigureShape, Found, Table
-from specmon.formats.sglang.linestamps import STAMPED, LineStamps
+from specmon.formats.sglang.found import Found
+from specmon.formats.sglang.linestamps import LineStamps, form_in
+from specmon.formats.sglang.shapes import (
+    AccessShape,
+    FigureShape,
+    Match,
+    head_of,
+    learn_access,
+    learn_decode,
+    learn_foreign,
+    learn_prefill,
+)
 from specmon.formats.sglang.skimmed import Skimmed
-from specmon.formats.sglang.template import MOST_DIGITS, Figure, Integers, Shape, digit_places, words_at
+from specmon.formats.sglang.template import Integers, Shape, words_at
 
 _LONGEST = 512  # bytes of a line that is compared;
-_SHORTEST = 56  # shorter lines are left to the parser
+_SHORTEST = 56  # shorter lines are left to the parser,
+_SHORTEST_FOREIGN = 16  # and those without a stamp
 _FEWEST = 16  # lines of one length, below which they are left to the parser
 _MOST_HEADS = 64  # beginnings in one block
 _MOST_SHAPES = 512  # that are remembered
@@ -30,16 +41,9 @@ _MOST_OF_A_SIZE = 12  # shapes of one beginning and length
 _PAUSE = 8  # blocks that are left to the patterns after one in which they would have been quicker
 _DEEPEST = 4  # words behind the stamp that are looked at
 
-_HEAD = re.compile(rb"\[20.{17}((?: [A-Z_]{2,12}\d{1,6}){0,8})\] ", re.DOTALL)
-_NUMBERED = re.compile(rb"(?:Decode|Prefill) batch \[(\d{1,15})\]")
 # How bodies begin that the parser reads: some literals, and words after which it may say "hit an exception". A test
 # holds this against the sample lines of all its patterns.
-_READ = re.compile(rb"INFO|DEBUG|WARN|ERROR|CRIT|max_|kill|serv|specmon|\[|-|[A-Z][A-Za-z]*+(?: |\Z)")
-_ADDRESS = re.compile(rb"\] INFO: {1,8}([^ \n\"']{1,64}) - \"")
-
-
-_GROUPS = {"decode": (3, 4, 5, 6, 7, 9, 10), "prefill": (11, 12, 13, 14, 15)}  # of the parser's pattern
-_GRAPH = 8
+_READ = re.compile(rb"INFO|DEBUG|WARN|ERROR|CRIT|max_|kill|serv|\x1b|\[|-|[A-Z][A-Za-z]*+(?: |\Z)")
 
 
 class Kind(Enum):
@@ -61,7 +65,7 @@ def may_be_read(body: bytes) -> bool:
     return _READ.match(body) is not None
 
 
-Match = Callable[[bytes], "re.Match[bytes] | None"]
+Known = tuple[int, ...]  # bytes of the stamp, then the words behind it
 
 
 class Skimmer:
@@ -69,23 +73,30 @@ class Skimmer:
 
     def __init__(
         self,
-        match_line: Match,
+        is_statistics: Callable[[bytes], bool],
         match_answer: Match,
+        is_silent: Callable[[bytes], bool],
         midnight: Callable[[bytes], float],
         rank_index: Callable[[str], int],
     ) -> None:
-        self._match_line = match_line  # the parser's pattern, on a line between its line feeds
-        self._match_answer = match_answer  # from the bracket's end on
+        """What the parser knows of single lines: of decode or prefill lines, of answers, of foreign ones."""
+        self._is_statistics = is_statistics
+        self._match_answer = match_answer
+        self._is_silent = is_silent
         self._midnight = midnight
         self._rank_index = rank_index
-        self._kinds: dict[tuple[int, ...], Kind] = {}
-        self._figures: dict[tuple[tuple[int, ...], int], list[FigureShape]] = {}
-        self._accesses: dict[tuple[tuple[int, ...], int], list[AccessShape]] = {}
+        self._kinds: dict[Known, Kind] = {}
+        self._figures: dict[tuple[Known, int], list[FigureShape]] = {}
+        self._accesses: dict[tuple[Known, int], list[AccessShape]] = {}
+        self._foreign: dict[tuple[int, int], list[Shape]] = {}
         self._shapes = 0
         self._pause = 0
 
-    def skim(self, data: bytes) -> Skimmed | None:
-        """Sort the lines of a block; None when some line is no usual one, or the patterns are quicker."""
+    def skim(self, data: bytes, *, is_awaited: bool) -> Skimmed | None:
+        """Sort the lines of a block; None when the patterns are quicker, or a stamp is none.
+
+        `is_awaited`: the first line may go on with what an earlier block began.
+        """
         if self._pause:
             self._pause -= 1
             return None
@@ -93,41 +104,87 @@ class Skimmer:
         if not len(ends) or ends[-1] != len(data) - 1:
             return None
         starts = np.concatenate((np.zeros(1, np.int64), ends[:-1] + 1))
-        if starts[-1] + 24 > len(data):
-            return None
-        stamps = LineStamps(data, starts)
-        if not stamps.are_usual:
-            return None
-        padded = data + bytes(_LONGEST + 8)
         sizes = ends - starts
-        is_open = (sizes < _SHORTEST) | (sizes > _LONGEST)
-        found = Found(padded, starts, sizes, stamps, [np.flatnonzero(is_open)], _MOST_REST * len(starts))
-        if not self._split(found, np.flatnonzero(~is_open), ()):
+        # What is compared may go beyond a line's end, so the last lines are left to the patterns.
+        count = int(np.searchsorted(starts, len(data) - _LONGEST - 8))
+        if not count:
+            return None
+        form = form_in(data)
+        stamps = LineStamps(data, starts[:count], form)
+        words = words_at(data, starts[:count] + form.size, _DEEPEST)
+        found = Found(data, starts[:count], sizes[:count], stamps, words, _MOST_REST * count)
+        if not self._sort(found, (form.size,)):
             self._pause = _PAUSE
             return None
-        rest = np.sort(np.concatenate(found.rest))
+        rest = np.concatenate((found.rest_lines(is_awaited=is_awaited), np.arange(count, len(starts))))
         decode, prefill = found.decode(self._midnight), found.prefill(self._midnight)
         if decode is None or prefill is None:
             return None
         sizes += 1  # with their line feeds
         text = b"".join([data[i : i + n] for i, n in zip(starts[rest].tolist(), sizes[rest].tolist(), strict=True)])
-        rest_starts = np.cumsum(sizes[rest]) - sizes[rest]
         return Skimmed(
-            text, decode, prefill, found.answers, starts, rest, rest_starts, found.recognised, found.last_answer
+            rest=text,
+            samples=b"".join(line + b"\n" for line in found.samples),
+            decode=decode,
+            prefill=prefill,
+            answers=found.answers,
+            starts=starts,
+            rest_lines=rest,
+            rest_starts=np.cumsum(sizes[rest]) - sizes[rest],
+            recognised=found.recognised,
+            last_answer=found.last_answer,
         )
 
-    def _split(self, found: Found, lines: Integers, known: tuple[int, ...]) -> bool:
-        """Sort lines that share the words `known` behind their stamp by the next word."""
-        words = words_at(found.data, found.starts[lines] + (STAMPED + 8 * len(known)))
+    def _sort(self, found: Found, known: Known) -> bool:
+        """Sort all lines; False when the patterns are quicker."""
+        is_open = (found.sizes < _SHORTEST) | (found.sizes > _LONGEST)
+        if found.is_foreign is None:
+            found.leave(np.flatnonzero(is_open))
+            return self._split(found, np.flatnonzero(~is_open), known)
+        found.leave(np.flatnonzero(is_open & ~found.is_foreign))
+        is_quick = self._sort_foreign(found, found.is_foreign)
+        return is_quick and self._split(found, np.flatnonzero(~(is_open | found.is_foreign)), known)
+
+    def _sort_foreign(self, found: Found, is_foreign: npt.NDArray[np.bool_]) -> bool:
+        """Leave out the lines without a stamp that are known to say nothing, and the others to the parser."""
+        is_open = (found.sizes < _SHORTEST_FOREIGN) | (found.sizes > _LONGEST)
+        found.leave(np.flatnonzero(is_foreign & is_open))
+        lines = np.flatnonzero(is_foreign & ~is_open)
+        (words,) = words_at(found.data, found.starts[lines])
+        heads = 0
+        while len(lines):
+            is_same = words == words[0]
+            word, group = int(words[0]), lines[is_same]
+            words, lines = words[~is_same], lines[~is_same]
+            for size, own in _by_size(found.sizes, group):
+                shapes = self._foreign.get((word, size), [])
+                for known in shapes:
+                    own = found.leave_out(known, own) if len(own) else own
+                while self._may_learn(own, shapes) and self._is_silent(line := found.line(own[0])):
+                    shapes = self._foreign.setdefault((word, size), [])
+                    shapes.append(shape := learn_foreign(line))
+                    self._shapes += 1
+                    own = found.leave_out(shape, own)
+                found.leave(own)
+            heads += 1
+            if heads == _MOST_HEADS:
+                found.leave(lines)
+                break
+        return found.is_worth_it
+
+    def _split(self, found: Found, lines: Integers, known: Known) -> bool:
+        """Sort lines that share the stamp's size and the words behind it by the next word."""
+        words = found.words[len(known) - 1][lines]
         heads = 0
         while len(lines):
             is_same = words == words[0]
             key, group = (*known, int(words[0])), lines[is_same]
-            words, lines = words[~is_same], lines[~is_same]
+            others = np.flatnonzero(~is_same)
+            words, lines = words[others], lines[others]
             heads += 1
             kind = self._kinds.get(key)
             if kind is None:
-                kind = self._kind(found.line(group[0]), len(key))
+                kind = self._kind(found.line(group[0]), key)
                 if len(self._kinds) < _MOST_SHAPES:
                     self._kinds[key] = kind
             if kind is Kind.LONGER:
@@ -143,13 +200,14 @@ class Skimmer:
                 break
         return found.is_worth_it
 
-    def _kind(self, line: bytes, words: int) -> Kind:
-        head = _HEAD.match(line)
+    def _kind(self, line: bytes, known: Known) -> Kind:
+        head = head_of(line, known[0])
         if head is None:
             return Kind.REST
-        covered = line[head.end() : STAMPED + 8 * words]
+        covered = line[head.end() : _behind(known)]
+        is_deep = len(known) > _DEEPEST
         if len(covered) < 8:
-            return Kind.LONGER if words < _DEEPEST else Kind.REST
+            return Kind.REST if is_deep else Kind.LONGER
         if covered.startswith(b"Decode"):
             return Kind.DECODE
         if covered.startswith(b"Prefill"):
@@ -159,79 +217,55 @@ class Skimmer:
         if not may_be_read(covered):
             return Kind.UNREAD
         # The first word may be complete with the next ones.
-        return Kind.LONGER if covered.isalpha() and words < _DEEPEST else Kind.REST
+        return Kind.LONGER if covered.isalpha() and not is_deep else Kind.REST
 
-    def _compare(self, found: Found, kind: Kind, lines: Integers, key: tuple[int, ...]) -> None:
+    def _compare(self, found: Found, kind: Kind, lines: Integers, key: Known) -> None:
         """Compare lines with the shapes of their length, and learn those that are missing."""
-        begin = STAMPED + 8 * len(key)  # what comes before is the same in all of them
         for size, group in _by_size(found.sizes, lines):
             if kind is not Kind.ANSWER:
-                of_kind = found.decodes if kind is Kind.DECODE else found.prefills
-                self._compare_figures(found, kind, group, self._figures.setdefault((key, size), []), of_kind, begin)
+                self._compare_figures(found, kind, group, key, size)
             else:
-                self._compare_accesses(found, group, self._accesses.setdefault((key, size), []), begin)
+                self._compare_accesses(found, group, key, size)
 
-    def _compare_figures(
-        self, found: Found, kind: Kind, lines: Integers, shapes: list[FigureShape], table: Table, begin: int
-    ) -> None:
+    def _compare_figures(self, found: Found, kind: Kind, lines: Integers, key: Known, size: int) -> None:
+        table = found.decodes if kind is Kind.DECODE else found.prefills
+        shapes = self._figures.setdefault((key, size), [])
         for known in shapes:
             if len(lines):
                 lines = found.take_figures(known, lines, self._rank_index, table)
-        while (
-            _may_learn(lines, shapes) and (learnt := self._learn_figures(found.line(lines[0]), kind, begin)) is not None
-        ):
+        while self._may_learn(lines, shapes) and (learnt := self._learn(found.line(lines[0]), kind, key)) is not None:
             shapes.append(learnt)
+            self._shapes += 1
             lines = found.take_figures(learnt, lines, self._rank_index, table)
         found.leave(lines)
 
-    def _compare_accesses(self, found: Found, lines: Integers, shapes: list[AccessShape], begin: int) -> None:
+    def _learn(self, line: bytes, kind: Kind, key: Known) -> FigureShape | None:
+        head = head_of(line, key[0])
+        if head is None or not self._is_statistics(line):
+            return None
+        return (learn_decode if kind is Kind.DECODE else learn_prefill)(line, head, _behind(key))
+
+    def _compare_accesses(self, found: Found, lines: Integers, key: Known, size: int) -> None:
+        shapes = self._accesses.setdefault((key, size), [])
         for known in shapes:
             if len(lines):
                 lines = found.take_accesses(known, lines)
-        while _may_learn(lines, shapes) and (learnt := self._learn_access(found.line(lines[0]), begin)) is not None:
+        while (
+            self._may_learn(lines, shapes)
+            and (learnt := learn_access(found.line(lines[0]), _behind(key), self._match_answer)) is not None
+        ):
             shapes.append(learnt)
+            self._shapes += 1
             lines = found.take_accesses(learnt, lines)
         found.leave(lines)
 
-    def _learn_figures(self, line: bytes, kind: Kind, begin: int) -> FigureShape | None:
-        match = self._match_line(b"\n" + line + b"\n")
-        head = _HEAD.match(line)
-        groups = _GROUPS["decode" if kind is Kind.DECODE else "prefill"]
-        if match is None or head is None or match.lastindex != groups[-1] or match[1] or self._shapes >= _MOST_SHAPES:
-            return None
-        figures: list[Figure | None] = []
-        for group in groups:
-            first, last = match.span(group)
-            figures.append(None if first < 0 else Figure.of(line, first - 1, last - 1))
-        told = [figure for figure in figures if figure is not None]
-        if any(len(figure.places) > MOST_DIGITS or figure.places[0] < begin for figure in told):
-            return None
-        digits = digit_places(told)
-        if kind is Kind.PREFILL:
-            # Fields that nobody reads stand between and behind those of the pattern.
-            digits = _digits_in(line, max(begin, head.end()), len(line))
-        if numbered := _NUMBERED.search(line):
-            digits += range(max(begin, numbered.start(1)), numbered.end(1))
-        graph = {b"True": Graph.TRUE, b"False": Graph.FALSE}.get(match[_GRAPH], Graph.UNKNOWN)
-        rank = head[1].decode("ascii").strip()
-        self._shapes += 1
-        return FigureShape(Shape(line, begin, digits), rank, int(graph), tuple(figures))
-
-    def _learn_access(self, line: bytes, begin: int) -> AccessShape | None:
-        address = _ADDRESS.search(line)
-        if address is None or self._shapes >= _MOST_SHAPES:
-            return None
-        digits = _digits_in(line, max(begin, address.start(1)), address.end(1))
-        self._shapes += 1
-        return AccessShape(Shape(line, begin, digits), self._match_answer(line) is not None, line.count(UVICORN))
+    def _may_learn(self, lines: Integers, shapes: Sequence[object]) -> bool:
+        return len(lines) >= _FEWEST and len(shapes) < _MOST_OF_A_SIZE and self._shapes < _MOST_SHAPES
 
 
-def _digits_in(line: bytes, begin: int, end: int) -> list[int]:
-    return [place for place in range(begin, end) if line[place : place + 1].isdigit()]
-
-
-def _may_learn(lines: Integers, shapes: Sequence[object]) -> bool:
-    return len(lines) >= _FEWEST and len(shapes) < _MOST_OF_A_SIZE
+def _behind(known: Known) -> int:
+    """The position in a line up to which it is known."""
+    return known[0] + 8 * (len(known) - 1)
 
 
 def _by_size(sizes: Integers, lines: Integers) -> Iterator[tuple[int, Integers]]:

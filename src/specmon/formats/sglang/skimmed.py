@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from specmon.events import Block, Clock, PrefillColumns, SampleColumns
+from specmon.formats.sglang.excerpt import Excerpt
 from specmon.formats.sglang.template import Floats, Integers
 
 
@@ -18,21 +19,25 @@ class Skimmed:
     """What a block holds, and in `rest` the lines that are left to the parser."""
 
     rest: bytes
+    samples: bytes  # a line of each shape that is neither read nor left
     decode: SampleColumns  # offsets are those in the block
     prefill: PrefillColumns
     answers: int
-    _starts: Integers  # of all lines in the block
-    _rest_lines: Integers  # numbers of those that are left
-    _rest_starts: Integers  # of these in `rest`
-    _recognised: int
-    _last_answer: int  # number of the line, -1 without one
+    starts: Integers  # of all lines in the block
+    rest_lines: Integers  # numbers of those that are left
+    rest_starts: Integers  # of these in `rest`
+    recognised: int
+    last_answer: int  # number of the line, -1 without one
 
-    def last_answer(self, in_rest: int | None) -> int | None:
-        """Where the last line with an answer begins, when the parser found its last one at `in_rest`."""
-        line = self._last_answer
-        if in_rest is not None:
-            line = max(line, int(self._rest_lines[np.searchsorted(self._rest_starts, in_rest, "right") - 1]))
-        return None if line < 0 else int(self._starts[line])
+    @property
+    def unusual(self) -> bytes:
+        """The lines of which it is not certain that they are the engine's, or one of each kind."""
+        return self.rest + self.samples
+
+    def excerpt(self, start: int) -> Excerpt:
+        """Where the lines of `rest` stand in a stream in which the block begins at `start`."""
+        offsets = self.starts[self.rest_lines] + start
+        return Excerpt(self.rest_starts.tolist(), offsets.tolist(), len(self.rest))
 
     def joined(self, rest: Block, start: int, size: int) -> Block:
         """The whole block, which begins at `start`, with what the parser read in the rest."""
@@ -41,31 +46,17 @@ class Skimmed:
             columns.offset = (
                 as_integers(np.frombuffer(columns.offset, np.int64) + start) if len(columns) else columns.offset
             )
-        self._move(rest.decode, start)
-        self._move(rest.prefill, start)
+        is_dated = bool(len(decode) or len(prefill))
         return replace(
             rest,
             start=start,
             end=start + size,
-            lines=len(self._starts),
-            recognised=rest.recognised + self._recognised + len(decode) + len(prefill),
-            clock=Clock.DATED if len(decode) or len(prefill) else rest.clock,
+            lines=len(self.starts),
+            recognised=rest.recognised + self.recognised + len(decode) + len(prefill),
+            clock=Clock.DATED if is_dated else rest.clock,
             decode=_merged(decode, rest.decode),
             prefill=_merged(prefill, rest.prefill),
-            events=tuple(replace(event, offset=self._place(event.offset) + start) for event in rest.events),
-            unparsed=array("q", (self._place(offset) + start for offset in rest.unparsed)),
         )
-
-    def _move(self, columns: SampleColumns | PrefillColumns, start: int) -> None:
-        if len(columns.offset):
-            offsets = np.frombuffer(columns.offset, np.int64)
-            lines = np.searchsorted(self._rest_starts, offsets, "right") - 1
-            moved = offsets - self._rest_starts[lines] + self._starts[self._rest_lines[lines]]
-            columns.offset = as_integers(moved + start)
-
-    def _place(self, offset: int) -> int:
-        line = int(np.searchsorted(self._rest_starts, offset, "right")) - 1
-        return int(self._starts[self._rest_lines[line]]) + offset - int(self._rest_starts[line])
 
 
 _Columns = TypeVar("_Columns", SampleColumns, PrefillColumns)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from specmon.events import MISSING, Graph
 
@@ -50,6 +51,26 @@ _KNOWN = frozenset(_NAMES)
 # A value counts only when something ends it: a figure cut by the end of the bytes at hand is half a figure.
 _NUMBER = re.compile(rb"(nan|-?\d{1,15}(?:\.\d{1,12})?(?:e[+-]?\d{1,2})?)%?(?=[,\s\x1b\"}]|\Z)", re.IGNORECASE)
 _POOLS = re.compile(rb"full=(\d{1,15}(?:\.\d{1,12})?)")  # [0.4.9] #token: full=123, swa=45
+Names = tuple[tuple[bytes, ...], ...]
+# By which names a figure is known, the first one that is there counts; the last is a second pool's `usage`.
+DECODE_NAMES: Names = (
+    (b"#running-req",),
+    (b"#token", b"#full token", b"#gpu token"),
+    (b"token usage", b"full token usage", b"gpu token usage"),
+    (b"accept len",),
+    (b"accept rate",),
+    (b"gen throughput (token/s)",),
+    (b"#queue-req",),
+    (b"swa token usage",),
+)
+PREFILL_NAMES: Names = (
+    (b"#new-token",),
+    (b"#cached-token",),
+    (b"token usage", b"full token usage", b"gpu token usage"),
+    (b"#running-req",),
+    (b"#queue-req",),
+    (b"swa token usage",),
+)
 _LONGEST_LINE = 4096  # bytes of a statistics line that are looked at; MFU tails end far before
 
 
@@ -84,17 +105,19 @@ class PrefillFigures:
 def read_decode(body: bytes, *, is_ended: bool = True) -> DecodeFigures:
     """Read the body of a decode line, whichever release or fork wrote it."""
     fields, is_clipped = read_fields(body, is_ended=is_ended)
-    running = _number(fields, b"#running-req")
+    running, context, usage, accept_len, accept_rate, tok_s, queue, sliding = (
+        _number(fields, names) for names in DECODE_NAMES
+    )
     figures = DecodeFigures(is_clipped=is_clipped)
     if running == running and running >= 0:
         figures.running = int(running)
     figures.has_throughput = b"gen throughput (token/s)" in fields and _is_number(fields[b"gen throughput (token/s)"])
-    figures.tok_s = _number(fields, b"gen throughput (token/s)")
-    figures.accept_len = _number(fields, b"accept len")
-    figures.accept_rate = _number(fields, b"accept rate")
-    figures.context_tokens = _number(fields, b"#token", b"#full token", b"#gpu token")
-    figures.usage = _usage(fields)
-    figures.queue = _number(fields, b"#queue-req")
+    figures.tok_s = tok_s
+    figures.accept_len = accept_len
+    figures.accept_rate = accept_rate
+    figures.context_tokens = context
+    figures.usage = _fuller(usage, sliding)
+    figures.queue = queue
     for name, value in fields.items():
         if name.endswith(b" graph") and value.strip() in (b"True", b"False"):
             figures.graph = Graph.TRUE if value.strip() == b"True" else Graph.FALSE
@@ -104,14 +127,34 @@ def read_decode(body: bytes, *, is_ended: bool = True) -> DecodeFigures:
 def read_prefill(body: bytes, *, is_ended: bool = True) -> PrefillFigures:
     """Read the body of a prefill line, whichever release or fork wrote it."""
     fields, is_clipped = read_fields(body, is_ended=is_ended)
-    return PrefillFigures(
-        new_tokens=_number(fields, b"#new-token"),
-        cached_tokens=_number(fields, b"#cached-token"),
-        running=_number(fields, b"#running-req"),
-        queue=_number(fields, b"#queue-req"),
-        usage=_usage(fields),
-        is_clipped=is_clipped,
-    )
+    new_tokens, cached_tokens, usage, running, queue, sliding = (_number(fields, names) for names in PREFILL_NAMES)
+    return PrefillFigures(new_tokens, cached_tokens, running, queue, _fuller(usage, sliding), is_clipped)
+
+
+def locate_figures(body: bytes, names: Names) -> list[tuple[int, int] | None]:
+    """Where in the whole body of a statistics line each figure stands that is read by `names`; None: nowhere.
+
+    What stands there may be no figure.
+    """
+    fields, _ = read_fields(body)
+    values: dict[bytes, int] = {}
+    header = _HEADER.match(body)
+    position = header.end() if header else 0
+    for part in body[position:].split(b", "):
+        head, separator, tail = part.rpartition(b": ")
+        if separator:
+            values.setdefault(head, position + len(part) - len(tail))
+        position += len(part) + 2
+    found: list[tuple[int, int] | None] = []
+    for own in names:
+        if (name := next((each for each in own if each in fields), None)) is None:
+            found.append(None)
+            continue
+        begin, value = values.get(name, 0), fields[name]
+        match = _NUMBER.match(value) or _POOLS.match(value)
+        is_there = match is not None and body.startswith(value, begin)
+        found.append((begin + match.start(1), begin + match.end(1)) if match and is_there else (begin, begin))
+    return found
 
 
 def split_interleaved(body: bytes) -> list[bytes]:
@@ -153,6 +196,7 @@ def read_fields(body: bytes, *, is_ended: bool = True) -> tuple[dict[bytes, byte
     return fields, is_clipped
 
 
+@lru_cache(maxsize=256)  # a server prints the same names all the time
 def _torn_name(name: bytes) -> bytes | None:
     """What a name ends with that is the head of one known name and the tail of another; b"" for no whole name.
 
@@ -181,7 +225,7 @@ def _shared_head(one: bytes, other: bytes) -> int:
     return count
 
 
-def _number(fields: dict[bytes, bytes], *names: bytes) -> float:
+def _number(fields: dict[bytes, bytes], names: tuple[bytes, ...]) -> float:
     for name in names:
         if (value := fields.get(name)) is not None:
             match = _NUMBER.match(value) or _POOLS.match(value)
@@ -189,10 +233,8 @@ def _number(fields: dict[bytes, bytes], *names: bytes) -> float:
     return MISSING
 
 
-def _usage(fields: dict[bytes, bytes]) -> float:
+def _fuller(usage: float, sliding: float) -> float:
     """Share of the KV cache in use: of a model with two pools, that of the fuller one, which is the limit."""
-    usage = _number(fields, b"token usage", b"full token usage", b"gpu token usage")
-    sliding = _number(fields, b"swa token usage")
     return sliding if usage != usage or sliding > usage else usage
 
 

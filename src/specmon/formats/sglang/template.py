@@ -8,7 +8,7 @@ the text would give as long as all digits fit into 53 bits.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -65,7 +65,9 @@ class Shape:
         wrong = words + self._carry
         wrong |= words
         wrong &= self._mask
-        return np.bitwise_or.reduce(wrong, axis=1) == 0, words.view(np.uint8)
+        if np.bitwise_or.reduce(wrong, axis=None):
+            return np.bitwise_or.reduce(wrong, axis=1) == 0, words.view(np.uint8)
+        return np.ones(len(starts), np.bool_), words.view(np.uint8)  # as nearly always, and in less time
 
     def value(self, figure: Figure, bytes_: npt.NDArray[np.uint8]) -> Floats:
         """A figure of each line."""
@@ -79,11 +81,10 @@ class Shape:
         return value
 
 
-def words_at(data: bytes, positions: Integers) -> Words:
-    """The eight bytes at each position, the first one lowest; there must be so many."""
-    return np.ndarray((len(data) - 7,), "<u8", data, 0, (1,))[positions]
+def words_at(data: bytes, positions: Integers, count: int = 1) -> Words:
+    """So many words of eight bytes at each position, one row a word; the bytes must be there.
 
-
-def digit_places(figures: Sequence[Figure]) -> list[int]:
-    """The places of all their digits."""
-    return [place for figure in figures for place in figure.places]
+    To fetch one word or six takes the same time: it is spent on waiting for the memory.
+    """
+    rows = np.ndarray((len(data) - 8 * count + 1,), f"V{8 * count}", data, 0, (1,))
+    return np.ascontiguousarray(rows[positions].view("<u8").reshape(-1, count).T)

@@ -29,13 +29,11 @@ class ClockSeen:
 
     def __init__(self) -> None:
         self.kind = Clock.NONE
-        self.has_milliseconds = False
 
     def note(self, prefix: Prefix) -> None:
         """Look at one prefix."""
         if prefix.at == prefix.at:
             self.kind = Clock.DATED if prefix.is_dated else Clock.YEARLESS
-            self.has_milliseconds = prefix.has_milliseconds
 
 
 class Findings:
@@ -99,7 +97,6 @@ class Findings:
             lines=self.lines,
             recognised=self.recognised,
             clock=clock.kind,
-            clock_resolution_s=0.001 if clock.has_milliseconds else 1.0,
             ranks=ranks,
             decode=self.decode,
             steps=self.steps,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from specmon.events import Block, Crashed, Drafted, EnvironmentSet, LogEvent, WentIdle
+from specmon.events import Block, Crashed, Drafted, EnvironmentSet, LogEvent, PhasesTimed, WentIdle
 from specmon.formats import nccl
 from specmon.formats.traceback import TracebackReader
 from specmon.formats.vllm.findings import ClockSeen, Findings
@@ -25,11 +25,13 @@ from specmon.formats.vllm.statistics import (
     STEP,
     DraftFigures,
     EngineFigures,
+    StageFigures,
     StepFigures,
     engine_tag,
     read_draft,
     read_engine,
     read_positions,
+    read_stages,
     read_step,
     step_of,
 )
@@ -45,7 +47,8 @@ _DRAFT_FIRST, _STEP_FIRST = 10, 14
 # The first four are in the lines of the quick pattern too, so many times as `_QUICK_NEEDLES` says for each kind.
 _NEEDLES = (
     b" throughput: ", b"Running: ", b"ecoding metrics: ", b"Iteration(", b"eculative metrics: ", b" version ",
-    b"args: {", b"args: Namespace(", b" LLM engine (", b"Application startup complete", b"tarted server process",
+    b" stage times: ", b"args: {", b"args: Namespace(", b" LLM engine (", b"Application startup complete",
+    b"tarted server process",
     b" API server process", b"hutting down", b"Finished server process", b"[shutdown]", b"disabling stats logging",
     b" failed to start", b" a fatal error", b" died unexpectedly", b" hit an exception", b"ask failed",
     b"Engine core initialization failed", b"output_handler failed", b" is preempted by", b"reset prefix cache",
@@ -79,6 +82,7 @@ class VllmParser:
         self._ranks: dict[str, int] = {"": 0}
         self._rank_of: dict[Process, str] = {}  # of the newest engine line of a process
         self._counters: dict[Process, tuple[float, float, float]] = {}  # V0, since the start
+        self._steps: int | None = None  # k, as V0's draft lines tell it
         self._clock = ClockSeen()
         self._end = 0
 
@@ -211,6 +215,9 @@ class VllmParser:
         if b"Iteration(" in head:
             if (step := read_step(body)) is not None:
                 self._step_line(step, prefix, offset, found)
+        elif b" stage times: " in head:
+            if is_ended and (stages := read_stages(body)) is not None:
+                self._stages_line(stages, prefix, offset)
         elif b" metrics: " in head:
             if is_ended:
                 self._draft_line(read_draft(body), prefix, offset)
@@ -254,6 +261,7 @@ class VllmParser:
         steps = self._lifecycle.launches.steps
         if figures.steps is None:
             return drafts_of_interval(figures.accepted, figures.proposed, figures.length, figures.by_position, steps)
+        self._steps = figures.steps
         now = (figures.accepted, figures.proposed, figures.emitted)
         before = self._counters.get(process, (0.0, 0.0, 0.0))
         self._counters[process] = now
@@ -269,6 +277,12 @@ class VllmParser:
             return  # a prompt is read in it, or nothing is
         rank = self._ranks.setdefault(step.rank, len(self._ranks))
         found.add_step(offset, prefix.at, rank, step.running, step.step_ms)
+
+    def _stages_line(self, stages: StageFigures, prefix: Prefix, offset: int) -> None:
+        self._lifecycle.launches.serve()
+        at = None if prefix.at != prefix.at else prefix.at
+        phases = stages.phases(self._lifecycle.launches.steps or self._steps)
+        self._pairing.event(PhasesTimed(offset, at, source="log", ms=phases))
 
     def _add(self, event: LogEvent | None, found: Findings) -> None:
         if event is None:

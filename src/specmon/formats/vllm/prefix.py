@@ -45,7 +45,6 @@ class Prefix:
     name: str = ""  # of the process: APIServer, ApiServer_1, EngineCore_DP0, Worker_TP1
     pid: int = -1
     is_dated: bool = False
-    has_milliseconds: bool = False
 
     @property
     def process(self) -> tuple[str, int]:
@@ -100,7 +99,7 @@ class PrefixReader:
             return Prefix(self.yearless(stamp[1]), name, pid)
         if stamp := _DATED.search(before):
             at = self._stamps.seconds(stamp[1])
-            return Prefix(at, name, pid, at == at, len(stamp[1]) > 19)
+            return Prefix(at, name, pid, at == at)
         return Prefix(name=name, pid=pid)
 
     def record(self, line: bytes) -> Record | None:
@@ -120,7 +119,6 @@ class PrefixReader:
             name if isinstance(name, str) else "",
             pid if isinstance(pid, int) and 0 <= pid < 10**10 else -1,
             at == at,
-            stamp is not None and len(stamp[1]) > 19,
         )
         return Record(prefix, message.encode("utf-8", "replace"))
 

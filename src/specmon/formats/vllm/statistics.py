@@ -37,13 +37,17 @@ STEP = (
 # Where a statistics body begins. A running count without a throughput is the first V1 alpha's line.
 BODY = (
     HEADER + rb"(?:Avg prompt throughput: |Avg generation throughput: |Running: \d{1,12} reqs"
-    rb"|(?:SpecDecoding|Speculative) metrics: |Iteration\(\d)"
+    rb"|(?:SpecDecoding|Speculative) metrics: |Iteration\(\d|SpecDecodeWorker stage times: )"
 )  # fmt: skip
 
 _HEADER = re.compile(HEADER)
 _STEP = re.compile(STEP)
 # A value counts only when something ends it: a figure cut by the end of the bytes at hand is half a figure.
 _NUMBER = re.compile(rb"(nan|\d{1,15}(?:\.\d{1,12})?)(?=[%\s,.]|\Z)")
+_STAGES = re.compile(
+    rb"SpecDecodeWorker stage times: average_time_per_proposal_tok_ms=(nan|" + _FIGURE[1:-1] + rb") "
+    rb"scoring_time_ms=(nan|" + _FIGURE[1:-1] + rb") verification_time_ms=(nan|" + _FIGURE[1:-1] + rb")(?!\d)"
+)
 _POSITIONS = re.compile(rb"Per-position acceptance rate: ([^A-Za-z:]{0,16}(?:nan)?[\d., na\[\]]{0,1024})")
 _SHARE = re.compile(rb"nan|\d(?:\.\d{1,6})?")
 _LONGEST_LINE = 4096
@@ -97,6 +101,20 @@ class StepFigures:
     running: int
     step_ms: float
     is_dummy: bool
+
+
+@dataclass(slots=True)
+class StageFigures:
+    """Where the time of one step of V0's speculative worker went, in ms [0.5 to 0.9]."""
+
+    draft_token_ms: float  # for each of the k tokens that are proposed
+    scoring_ms: float  # the target model's forward pass
+    verification_ms: float  # rejection sampling
+
+    def phases(self, steps: int | None) -> dict[str, float]:
+        """Times of a cycle in the words of `PhasesTimed`; without k that of the drafts is not known."""
+        found = {"draft": self.draft_token_ms * (steps or MISSING), "verify": self.scoring_ms + self.verification_ms}
+        return {name: ms for name, ms in found.items() if ms == ms}
 
 
 def engine_tag(number: bytes | None) -> str:
@@ -170,6 +188,13 @@ def step_of(caught: tuple[bytes | None, ...]) -> StepFigures:
     return StepFigures(
         engine_tag(number), int(prefills or 0), int(running or 0), float(elapsed or "nan"), dummy is not None
     )
+
+
+def read_stages(body: bytes) -> StageFigures | None:
+    """Read a line with the stages of V0's speculative worker; None when it is cut."""
+    if (match := _STAGES.match(body)) is None:
+        return None
+    return StageFigures(*(_number(value) for value in match.groups()))
 
 
 def _fields(text: bytes, *, is_ended: bool) -> tuple[dict[bytes, bytes], bool]:

@@ -29,6 +29,12 @@ _PARTS = (
 )  # fmt: skip
 # "[2026-01-30 12:00:00 TP0] ": the time stands in its own column already, the rank is worth its cells.
 _STAMP = re.compile(r"^\[\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[.,\d]*(?: ([^\]]{1,24}))?\] ?")
+# "(APIServer pid=7) INFO 11-30 15:41:36 [loggers.py:127] ": vLLM's. A louder level than INFO is worth its cells.
+_VLLM_STAMP = re.compile(
+    r"^(?:\([A-Za-z_]\w{1,40} pid=\d{1,10}\) )?(?:INFO|DEBUG) \d\d-\d\d \d\d:\d\d:\d\d \[?[\w./-]{1,96}:\d{1,6}\] "
+)
+# Where the figures of a statistics line begin, whatever carries it: a JSON record, a container's prefix.
+_FIGURES = re.compile(r"(?:Engine \d{1,6}: |\d{1,6} Engines Aggregated: )?Avg prompt throughput: ")
 _LOUD = re.compile(r"\b(?:error|warning|critical|fatal|traceback|exception|killed)\b", re.IGNORECASE)
 _NAME_WIDTH = 16
 
@@ -165,6 +171,8 @@ class LogPane(Widget, can_focus=True):
         stamp = _STAMP.match(text) if line.at is not None else None
         if stamp is not None:
             text = (f"{stamp[1]} " if stamp[1] else "") + text[stamp.end() :]
+        elif (found := _FIGURES.search(text) if line.is_stats else _VLLM_STAMP.match(text)) is not None:
+            text = text[found.start() if line.is_stats else found.end() :]
         name = cut(visible(line.server), self._name_width)
         name += " " * (self._name_width - cell_len(name))
         head = [

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from textual.content import Content
 
 from specmon.monitor.snapshot import Role, RunState, ServerView
+from specmon.ui import figures
 from specmon.ui.panel import Panel
 from specmon.ui.row import fit, piece
 
@@ -36,6 +37,8 @@ class Others(Panel):
             piece((view.state.value if view.state is not RunState.UNKNOWN else view.link.state.value, style)),
             piece((_why(view), "$quiet")),
         ]
+        if view.live_tok_s is not None:
+            parts.insert(2, piece((f"live {figures.live(view.live_tok_s, view.live_requests)}", "$foreground")))
         if view.no_data_reason:
             parts.append(piece((view.no_data_reason, "$quiet"), rank=1))
         return fit(parts, width, gap=" · ")

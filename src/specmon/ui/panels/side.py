@@ -56,10 +56,15 @@ class Figures(Panel):
 
     def _no_data(self, view: ServerView | None, width: int, height: int) -> list[Content]:
         reason = f"no {self._role.value} server yet" if view is None else view.no_data_reason or "no clean sample yet"
-        if view is not None and view.last_tok_s is not None:
+        head = "no data:"
+        if view is not None and view.live_tok_s is not None:
+            # A request goes on: that is what there is to see before the first one has ended.
+            head = f"live {figures.live(view.live_tok_s, view.live_requests)}"
+            reason = f"({reason})"
+        elif view is not None and view.last_tok_s is not None:
             reason += f"; last line {figures.tok_s(view.last_tok_s)} tok/s"
-        first, *more = flow(f"no data: {visible(reason)}", width - 1, height)
-        head, tail = first[:8], first[8:]
+        first, *more = flow(f"{head} {visible(reason)}", width - 1, height)
+        head, tail = first[: len(head)], first[len(head) :]
         return [Content.assemble((f" {head}", "bold $foreground"), (tail, "$quiet"))] + [
             Content.assemble((f" {line}", "$quiet")) for line in more
         ]
@@ -73,15 +78,24 @@ class Figures(Panel):
             pieces.append(piece((f"{self.look.plus_minus}{figures.tok_s((high - low) / 2)}", "$quiet"), rank=2))
         return pieces
 
+    def _live(self, view: ServerView, width: int) -> list[Piece]:
+        """The speed of requests that go on, by their progress lines; no sample, so it never is the number itself."""
+        if view.live_tok_s is None:
+            return []
+        if width < 50:
+            return [piece(("live ", "$quiet"), (figures.tok_s(view.live_tok_s), "$foreground"))]
+        return [piece(("live ", "$quiet"), (figures.live(view.live_tok_s, view.live_requests), "$foreground"), rank=1)]
+
     def _two_rows(self, view: ServerView, width: int) -> list[Content]:
         level = view.level
         assert level is not None
         number = piece((figures.tok_s(level.decode_tok_s, 6), self._number_style(view)), (" tok/s", "$quiet"))
         delivered = piece(("delivered ", "$quiet"), (figures.tok_s(level.delivered_tok_s), "$foreground"))
+        pace = [*self._live(view, width), *self._pace(view)]
         return [
             fit([number, *self._spread(view), delivered], width),
             # A narrow column would show one load figure of four; the comparison has a row for them.
-            Content.assemble(" ", fit([*self._pace(view), *(self._load(view) if width >= 50 else [])], width - 1)),
+            Content.assemble(" ", fit([*pace, *(self._load(view) if width >= 50 else [])], width - 1)),
         ]
 
     def _pace(self, view: ServerView) -> list[Piece]:
@@ -120,7 +134,7 @@ class Figures(Panel):
         quantiles = piece(("p5 ", "$quiet"), (low, "$foreground"), ("  p95 ", "$quiet"), (high, "$foreground"), rank=3)
         speed = [piece(("tok/s", "$quiet")), *self._spread(view)]
         delivered = piece(("delivered ", "$quiet"), (figures.tok_s(level.delivered_tok_s), "$foreground"))
-        first = fit([*speed, delivered, quantiles], room)
+        first = fit([*speed, *self._live(view, room), delivered, quantiles], room)
         tails = (first, fit(self._pace(view), room), fit(self._load(view), room))
         return [
             Content.assemble((digits, style), "   ", tail)
@@ -132,11 +146,15 @@ class Figures(Panel):
         label = piece((f" {name}", f"bold {self._colour}"))
         if view is None or view.level is None or view.level.decode_tok_s is None:
             reason = f"no {self._role.value} server yet" if view is None else view.no_data_reason
+            if view is not None and view.live_tok_s is not None:
+                reason = f"live {figures.live(view.live_tok_s, view.live_requests)}; {reason}"
             return fit([label, piece(("no data", "bold $quiet")), piece((reason, "$quiet"))], width)
         number = piece((figures.tok_s(view.level.decode_tok_s, 6), self._number_style(view)))
         facts: list[Piece] = []
         if view.is_stale:
             facts.append(piece((_age(view), "$caution"), rank=1))
+        if view.live_tok_s is not None:
+            facts.append(piece(("live ", "$quiet"), (figures.tok_s(view.live_tok_s), "$foreground"), rank=1))
         if self._role is Role.BASELINE and view.reference_tok_s is not None:
             facts.append(piece(("ref ", "$quiet"), (figures.tok_s(view.reference_tok_s), "$foreground"), rank=1))
         if self._role is Role.SPECULATIVE:

@@ -1,0 +1,51 @@
+"""What a reader is told of a server's past: lines of the event list, marks on the charts, restarts."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import replace
+
+from specmon.monitor.life import Life
+from specmon.monitor.snapshot import EventLine, Mark, MarkKind, Severity
+
+_HELD_EVENTS = 500
+_HELD_MARKS = 200
+
+
+class Chronicle:
+    """The newest of each; the oldest fall out."""
+
+    def __init__(self, server: str) -> None:
+        self.server = server  # its key, in event lines
+        self.marks: deque[Mark] = deque(maxlen=_HELD_MARKS)
+        self.events: deque[EventLine] = deque(maxlen=_HELD_EVENTS)
+        self.restarts: deque[tuple[float, Life, Life]] = deque(maxlen=_HELD_EVENTS)
+
+    def tell(self, at: float, severity: Severity, text: str) -> None:
+        """Add a line to the event list."""
+        self.events.append(EventLine(at, severity, self.server, text))
+
+    def crashed(self, at: float, text: str) -> None:
+        """A crash has a line and a mark."""
+        self.marks.append(Mark(at, MarkKind.CRASH, text))
+        self.tell(at, Severity.ALERT, text)
+
+    def explain_crash(self, at: float, detail: str) -> None:
+        """The exception behind the last crash has come to light."""
+        self.tell(at, Severity.ALERT, detail)
+        last = next((i for i in reversed(range(len(self.marks))) if self.marks[i].kind is MarkKind.CRASH), None)
+        if last is not None:
+            self.marks[last] = replace(self.marks[last], text=f"crashed: {detail}")
+
+    def restarted(self, at: float | None, before: Life, life: Life) -> None:
+        """Another life began; what it changed is worked out when somebody looks."""
+        if at is not None:
+            self.marks.append(Mark(at, MarkKind.RESTART, "restart"))
+            self.restarts.append((at, before, life))
+
+    def withdraw_restart(self) -> None:
+        """What looked like a restart was a second process of the same server."""
+        if self.restarts:
+            at, _, _ = self.restarts.pop()
+            kept = [mark for mark in self.marks if not (mark.at == at and mark.kind is MarkKind.RESTART)]
+            self.marks = deque(kept, maxlen=_HELD_MARKS)

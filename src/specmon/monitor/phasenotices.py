@@ -1,0 +1,81 @@
+"""Notices about phase times that do not agree with the cycle that follows from the throughput."""
+
+from __future__ import annotations
+
+from specmon.analysis.figures import PhaseFigures
+from specmon.monitor.life import Life
+from specmon.monitor.notice import Notice
+
+_PHASES_DIFFER = 0.1
+MUCH_PROMPT = 0.1  # prompt tokens for each generated one, from which a window is no longer decoding alone
+
+
+def of_phases(life: Life) -> list[Notice]:
+    """Phase times are evidence of their own: whether they agree with the throughput is worth a word."""
+    phases = life.phases
+    if phases is None:
+        return []
+    if life.step_times.count and phases.source == "log":
+        return _of_steps(phases, life)
+    cycle, identity, residual = phases.cycle_ms, phases.identity_cycle_ms, phases.residual_ms
+    if cycle is not None and residual is not None and residual < -_PHASES_DIFFER * cycle:
+        advice = (
+            "each line is one step out of many, and its figures need not be typical. Compare over a longer time"
+            if phases.source == "log"
+            else "they overlap, or a unit is wrong. Check the units (`[unit]` in a custom format) and what the timers "
+            "span"
+        )
+        return [
+            Notice(
+                "phases_disagree",
+                f"The phases add up to {cycle - residual:.2f} ms, more than the {cycle:.2f} ms of a whole cycle: "
+                f"{advice}.",
+            )
+        ]
+    is_timed = phases.source in ("probe", "custom")  # by timers of its own, not by the throughput
+    if is_timed and cycle is not None and identity is not None and abs(cycle / identity - 1) > _PHASES_DIFFER:
+        return [
+            Notice(
+                "phases_disagree",
+                f"By its own timers a cycle takes {cycle:.2f} ms, by throughput and accept length {identity:.2f} ms. "
+                "Check that both are from the same batch sizes, and what the timers leave out.",
+            )
+        ]
+    return []
+
+
+def _of_steps(phases: PhaseFigures, life: Life) -> list[Notice]:
+    """vLLM's iteration lines against its engine lines, at the batch size that has most of the steps."""
+    levels = [(level.cycles, running) for running, level in phases.by_running.items() if level.identity_cycle_ms]
+    if not levels:
+        return []
+    running = max(levels)[1]
+    step, cycle = phases.by_running[running].cycle_ms, phases.by_running[running].identity_cycle_ms
+    if step is None or cycle is None or abs(step / cycle - 1) <= _PHASES_DIFFER:
+        return []
+    figures = (
+        f"At {running} running an iteration line counts {step:.1f} ms for a decode step, the engine lines come to "
+        f"{cycle:.1f} ms a cycle"
+    )
+    level = life.figures().level_at(running)
+    if step < cycle and level is not None and (level.prompt_share or 0.0) > MUCH_PROMPT:
+        # The likely reason: iterations with a prompt are left out of the steps, and windows with prompts are not.
+        reason = (
+            "The engine lines' windows hold prompts too, iterations with a prompt are not counted, and an iteration "
+            "line times only the wait for the forward pass. Longer answers bring the two together; until then the "
+            "cycle is an upper bound."
+        )
+        return [Notice("prefill_heavy", f"{figures}. {reason}")]
+    if step < cycle:
+        reason = (
+            "An iteration line times the wait for the forward pass alone; scheduling, output handling and the prompts "
+            "of the window are only in the engine line's time. Take the engine lines' cycle, and see whether the "
+            "host's CPUs or prefills take the difference."
+        )
+    else:
+        reason = (
+            "Of an engine line the running requests are those at the end of its window, and part of the window may "
+            "have been at another batch size. Take the iteration lines' time, or keep the number of clients fixed "
+            "for a minute."
+        )
+    return [Notice("phases_disagree", f"{figures}. {reason}")]
