@@ -25,11 +25,13 @@ ALLOWED: dict[str, set[str]] = {
     "events": {"block"},
     "formats": {"events", "faults", "secrets"},
     "references": {"errors", "faults", "secrets"},
+    "clients": {"errors"},
     "captures": {"errors", "references"},
     "sources": {"errors", "secrets"},
     "analysis": {"events", "references"},
     "monitor": {
         "analysis",
+        "clients.result",
         "errors",
         "events",
         "formats",
@@ -45,7 +47,9 @@ ALLOWED: dict[str, set[str]] = {
     "demo": {"captures", "errors", "feeds", "references", "resources", "sources"},
     "cli": {"", "commands", "errors", "visible"},
     "commands": {
+        "analysis",
         "captures",
+        "clients",
         "demo",
         "errors",
         "events",

@@ -123,6 +123,16 @@ def _formats(function: _Function) -> _Function:
     )(function)
 
 
+def _client(function: _Function) -> _Function:
+    return click.option(
+        "--client",
+        "clients",
+        metavar="[SERVER=]FILE",
+        multiple=True,
+        help="What a load generator measured (sglang.bench_serving, vllm bench serve, aiperf), to check the log by.",
+    )(function)
+
+
 _SSH_NAMES = ("port", "identities", "jump", "ssh_config", "known_hosts")
 
 
@@ -310,11 +320,12 @@ def tail(**options: Any) -> int:
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["text", "json"]),
+    type=click.Choice(["text", "json", "markdown", "csv", "html"]),
     default="text",
     show_default=True,
     help="How to print the result.",
 )
+@_client
 @_span
 @_formats
 @_ssh
@@ -324,6 +335,89 @@ def summary(**options: Any) -> int:
     A SOURCE is a log file, a capture directory, HOST:PATH or - for stdin.
     """
     from specmon.commands.summary import summary as run
+
+    return run(**options)
+
+
+@cli.command(epilog="Example: specmon check base.log eagle3.log --reference nccl-tuned --format github")
+@click.argument("sources", nargs=-1, metavar="[SOURCE]...")
+@_sides
+@_reference
+@click.option(
+    "--fail-on",
+    metavar="WORD,...",
+    help="What must not be: slower,diverged,crash unless said otherwise; an unknown word lists all.",
+)
+@click.option(
+    "--min-samples",
+    type=click.IntRange(min=10),
+    default=10,
+    show_default=True,
+    help="Clean samples a side below which nothing about speed is answered.",
+)
+@click.option(
+    "--tolerance",
+    metavar="SHARE",
+    help="How far the baseline may lie from its reference, as 5% or 0.05; else what the reference says.",
+)
+@_running
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "github", "junit"]),
+    default="text",
+    show_default=True,
+    help="How to print the answers.",
+)
+@click.option(
+    "--report",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Write the answers in that format to FILE, and text to stdout.",
+)
+@_client
+@_span
+@_formats
+@_ssh
+def check(**options: Any) -> int:
+    """Judge logs like the screen does, and answer with the exit status: the gate for CI and scripts.
+
+    The status is 0 when all is well, 1 when a question of --fail-on failed, 2 for wrong usage or unreadable input,
+    3 when a question has no answer (too few samples, not comparable, no reference). 2 goes before 1, 1 before 3.
+    """
+    from specmon.commands.check import check as run
+
+    return run(**options)
+
+
+@cli.command(epilog="Example: specmon compare steps2.log steps3.log steps5.log --baseline base.log")
+@click.argument("sources", nargs=-1, metavar="SOURCE...")
+@click.option(
+    "--baseline",
+    metavar="SOURCE",
+    multiple=True,
+    help="The log without speculation; several are runs of one baseline, and then the runs are the unit.",
+)
+@_reference
+@_running
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "markdown", "csv"]),
+    default="text",
+    show_default=True,
+    help="How to print the ranking.",
+)
+@_client
+@_span
+@_formats
+@_ssh
+def compare(**options: Any) -> int:
+    """Rank many speculative runs against one baseline, and predict the best number of draft steps.
+
+    Every run of a log is a row; runs of the same settings are one. --run narrows each log to one of its runs.
+    """
+    from specmon.commands.compare import compare as run
 
     return run(**options)
 

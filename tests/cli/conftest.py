@@ -55,6 +55,37 @@ def specmon(environment: dict[str, str], tmp_path: Path) -> Specmon:
     return run
 
 
+@pytest.fixture
+def at_once(
+    environment: dict[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Specmon:
+    """The same within this process: for tables of many rows. Its stdin is empty."""
+    from specmon.cli import main
+
+    for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(tmp_path)
+
+    def run(*args: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None) -> Done:
+        assert stdin is None, "a process of its own has a stdin: use the fixture specmon"
+        capsys.readouterr()
+        with monkeypatch.context() as patched:
+            for name, value in (env or {}).items():
+                patched.setenv(name, value)
+            with pytest.raises(SystemExit) as end:
+                main(list(args))
+        out, err = capsys.readouterr()
+        assert isinstance(end.value.code, int)
+        return Done(end.value.code, out, err)
+
+    return run
+
+
 SENTENCE_PREFIX = "specmon: "
 
 

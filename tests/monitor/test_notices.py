@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
+
 import pytest
 
+import specmon
+from specmon.monitor.notice import NOTICE_KINDS
 from specmon.monitor.notices import notices_of
 from specmon.monitor.session import Session
 from specmon.monitor.snapshot import Role
@@ -98,3 +103,16 @@ def test_levels_without_a_speed_share_one_notice() -> None:
     found = [notice for notice in notices_of(server_of(log), is_finished=True) if notice.kind == "no_clean_samples"]
     assert len(found) == 1
     assert "7, 9" in found[0].text
+
+
+def test_every_kind_of_notice_is_a_word_of_the_gate() -> None:
+    """`check --fail-on KIND` knows them all, and no other."""
+    told: set[str] = set()
+    for path in (Path(specmon.__file__).parent / "monitor").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Notice":
+                kind = node.args[0]
+                if isinstance(kind, ast.Constant) and isinstance(kind.value, str):
+                    told.add(kind.value)
+    # An unreadable source ends with 2 whatever is asked.
+    assert told - {"unreadable"} == set(NOTICE_KINDS)

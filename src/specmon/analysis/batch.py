@@ -245,6 +245,9 @@ class _Level:
             window_s = tokens / batch.tok_s
         told = is_busy & (batch.tok_s > 0) & (window_s > 0)
         level.delivery.extend(tokens[told], window_s[told], cycles)
+        since_s = (batch.at - self._windows.before_at[self._which])[told]
+        level.stamped_s = _add_up(level.stamped_s, since_s[since_s == since_s])
+        level.idle_windows += int(np.count_nonzero(~is_busy))
 
     def _take(self, clean: Integers, index: Integers) -> None:
         level, batch = self._level, self._batch

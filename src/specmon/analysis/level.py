@@ -54,6 +54,7 @@ class RankLevel:
         "delivery",
         "drafted",
         "graphs",
+        "idle_windows",
         "median",
         "moves",
         "outliers",
@@ -63,6 +64,7 @@ class RankLevel:
         "recent_queue",
         "running",
         "samples",
+        "stamped_s",
         "streak",
         "timed_cycles",
         "timed_ms",
@@ -81,6 +83,8 @@ class RankLevel:
         self.drafted = 0.0  # draft tokens that were proposed, where the log counts them
         self.accepted = 0.0
         self.delivery = Delivery()
+        self.stamped_s = 0.0  # between the stamps of the delivered windows: their time without the throughput
+        self.idle_windows = 0
         self.graphs: Counter[int] = Counter()
         self.recent_context: deque[float] = deque(maxlen=_RECENT)  # of all samples: for a level without a clean one
         self.recent_queue: deque[float] = deque(maxlen=_RECENT)
@@ -115,10 +119,12 @@ class RankLevel:
             self.drafted += sample.drafted
             self.accepted += sample.accepted
 
-    def deliver(self, sample: Sample) -> None:
-        """Count a window into the delivered throughput."""
+    def deliver(self, sample: Sample, since_s: float) -> None:
+        """Count a window into the delivered throughput; `since_s` lies between its stamp and the one before."""
         if sample.window_s > 0 and sample.tokens == sample.tokens:
             self.delivery.add(sample.tokens, sample.window_s, sample.window_cycles)
+            if since_s == since_s:
+                self.stamped_s += since_s
 
     def admit(self, sample: Sample, changed: list[Judgement], *, can_move: bool = True) -> Rule:
         """Rule 6 on a sample that passed the others; verdicts that change with it go to `changed`.

@@ -102,8 +102,10 @@ class RankStatistics:
         is_idle = not is_first and self._spans_idle_time(sample, level, cadence)
         if cadence.is_by_clock:
             self._measure_window(sample)
-        if not is_first and not is_idle:
-            level.deliver(sample)
+        if is_idle:
+            level.idle_windows += 1
+        elif not is_first:
+            level.deliver(sample, sample.at - self.last_at)
         rule = self._first_rule(sample, is_first, is_idle, cadence)
         if rule is Rule.CLEAN:
             rule = level.admit(sample, changed, can_move=cadence.covers is not Covers.REQUEST)

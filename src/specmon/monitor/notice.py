@@ -4,6 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+# Every kind there is, about a server or about the question as a whole.
+NOTICE_KINDS = (
+    *("batch_unsteady", "blob_data", "client_disagrees", "clock_backwards"),
+    *("conditions_unread", "cut_columns", "dialect_failed", "formats_clash"),
+    *("gap", "kv_full", "mixed_servers", "no_clean_samples"),
+    *("no_common_level", "no_date", "not_a_server_log", "outliers"),
+    *("outside_window", "phases_disagree", "prefill_heavy", "ranks_missing"),
+    *("reference_misfit", "reference_younger", "restart", "role_conflict"),
+    *("speculation_inactive", "stats_missing", "unparsed"),
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Notice:

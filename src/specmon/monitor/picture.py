@@ -122,7 +122,10 @@ class Pictures:
         running = judged.comparison.running if judged is not None else asked
         names = session.names()
         trust = session.trust_view(baseline)
-        comparison = comparison_view(judged) if judged is not None else None
+        differences = self._differing(baseline, speculative)
+        comparison = None
+        if judged is not None:
+            comparison = replace(comparison_view(judged), checklist=session.checklist(judged, differences))
         left = self._view(baseline, names, running, now)
         right = self._view(speculative, names, running, now)
         pair = (baseline, speculative)
@@ -130,7 +133,6 @@ class Pictures:
         others = tuple(view for view in strangers if view is not None)
         for view in (left, right, *others):
             self._note(view, now)
-        differences = self._differing(baseline, speculative)
         return Snapshot(
             title=session.title,
             mode=session.mode,

@@ -11,10 +11,11 @@ from specmon.analysis.load import Band
 from specmon.formats.reader import LogReader
 from specmon.monitor.inlet import Inlet
 from specmon.monitor.loglines import LogBuffer
+from specmon.monitor.method import ClientEvidence, client_finding
 from specmon.monitor.names import name_servers
 from specmon.monitor.notices import Notice
 from specmon.monitor.server import ServerMonitor
-from specmon.monitor.snapshot import Playback, Role, Severity, Snapshot, TrustView
+from specmon.monitor.snapshot import CheckPoint, Difference, Playback, Role, Severity, Snapshot, Trust, TrustView
 from specmon.monitor.verdict import Judged, judge
 from specmon.sources.events import SourceEvent
 
@@ -57,6 +58,7 @@ class Session:
         self.mode = mode
         self.run = run  # the life of each server that figures are asked of; None: the newest
         self.is_finished = False
+        self.clients: tuple[ClientEvidence, ...] = ()  # results of load generators, to check the logs by
         self.log = LogBuffer()
         self._is_watched = is_watched  # False: nobody will ask for a picture, only for a report at the end
         self._reader = reader
@@ -110,6 +112,15 @@ class Session:
         server = self._entries[key].server if key in self._entries else self.add(key, key)
         server.attach_fingerprint(fingerprint, process)
 
+    def attach_client(self, evidence: ClientEvidence) -> None:
+        """What a load generator measured of a server."""
+        self.clients = (*self.clients, evidence)
+        self._entries[evidence.server].server.version += 1
+
+    def clients_of(self, key: str) -> tuple[ClientEvidence, ...]:
+        """The results of those who measured one server."""
+        return tuple(evidence for evidence in self.clients if evidence.server == key)
+
     def tell(self, key: str, at: float, text: str) -> None:
         """Something about a server that its log does not say and a reader must know: a line of the event list."""
         server = self._entries[key].server
@@ -162,6 +173,12 @@ class Session:
         """The servers on one side."""
         return tuple(server for server in self.servers if server.role is role)
 
+    def side(self, role: Role) -> tuple[ServerMonitor, ...]:
+        """The servers that a comparison may take for one side: the one that the user chose, else all of the role."""
+        servers = self.of_role(role)
+        chosen = tuple(server for server in servers if server.declared is role)
+        return chosen if len(servers) > 1 and len(chosen) == 1 else servers
+
     def server(self, key: str) -> ServerMonitor:
         """One server by its key."""
         return self._entries[key].server
@@ -184,18 +201,20 @@ class Session:
             from specmon.monitor.trust import nothing_seen
 
             return nothing_seen(self.reference)
+        if (misfit := self.reference_misfit(baseline)) is not None:
+            return TrustView(state=Trust.NO_REFERENCE, reference=self.reference.name, sentence=misfit)
         figures = baseline.life.figures(is_exact=is_exact)
         running = watch.running
         return watch.view(baseline, figures.level_at(running) if running is not None else figures.main_level)
 
     def pair(self) -> tuple[ServerMonitor | None, ServerMonitor | None]:
         """The baseline and the speculative server that stand side by side: the first of each."""
-        sides = self.of_role(Role.BASELINE), self.of_role(Role.SPECULATIVE)
+        sides = self.side(Role.BASELINE), self.side(Role.SPECULATIVE)
         return (sides[0][0] if sides[0] else None), (sides[1][0] if sides[1] else None)
 
     def judge(self, *, is_exact: bool = True) -> Judged | None:
         """The comparison; None unless exactly one server of each role was given."""
-        sides = self.of_role(Role.BASELINE), self.of_role(Role.SPECULATIVE)
+        sides = self.side(Role.BASELINE), self.side(Role.SPECULATIVE)
         if len(sides[0]) != 1 or len(sides[1]) != 1:
             return None
         return self.judge_pair(is_exact=is_exact)
@@ -209,15 +228,40 @@ class Session:
             baseline.life,
             speculative.life,
             engines=(baseline.engine, speculative.engine),
-            reference=self.reference,
+            reference=self.reference if self.reference_misfit(baseline) is None else None,
             running=self.running,
             is_exact=is_exact,
         )
 
+    def checklist(self, judged: Judged, differences: tuple[Difference, ...]) -> tuple[CheckPoint, ...]:
+        """The four assumptions behind a comparison of the two that stand side by side."""
+        from specmon.monitor.checklist import checklist_of  # a single server needs none
+
+        baseline, speculative = self.pair()
+        if baseline is None or speculative is None or baseline.life is None or speculative.life is None:
+            return ()
+        return checklist_of(
+            baseline.life,
+            speculative.life,
+            judged,
+            trust=None if self.reference is None else self.trust_view(baseline, is_exact=self.is_finished),
+            differences=differences,
+            clients=(self.clients_of(baseline.key), self.clients_of(speculative.key)),
+            is_level_asked=self.running is not None,
+        )
+
+    def reference_misfit(self, baseline: ServerMonitor) -> str | None:
+        """Why the reference is none for this server; None when it may be."""
+        if self.reference is None:
+            return None
+        from specmon.monitor.misfit import misfit_of
+
+        return misfit_of(self.reference, baseline)
+
     def notices(self) -> tuple[Notice, ...]:
         """About the question as a whole."""
         found = []
-        sides = {role: self.of_role(role) for role in (Role.BASELINE, Role.SPECULATIVE)}
+        sides = {role: self.side(role) for role in (Role.BASELINE, Role.SPECULATIVE)}
         names = self.names()
         for role, servers in sides.items():
             if len(servers) > 1:
@@ -233,6 +277,17 @@ class Session:
             judged = self.judge()
             if judged is not None and judged.comparison.baseline is None:
                 found.append(Notice("no_common_level", f"{judged.sentence}. {_LOAD_BOTH}"))
+        if self.reference is not None and (baseline := self.pair()[0]) is not None:
+            from specmon.monitor.misfit import later_than
+
+            if (misfit := self.reference_misfit(baseline)) is not None:
+                found.append(Notice("reference_misfit", f"{misfit[:1].upper()}{misfit[1:]}."))
+            if (later := later_than(self.reference, baseline)) is not None:
+                found.append(Notice("reference_younger", later))
+        for evidence in self.clients:
+            finding = client_finding(evidence)
+            if finding.state != "ok":
+                found.append(Notice("client_disagrees", f"{names[evidence.server]}: {finding.text}."))
         return tuple(found)
 
     def snapshot(self, now: float, *, playback: Playback | None = None, demo_note: str = "") -> Snapshot:

@@ -224,6 +224,15 @@ class AgainstReference:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckPoint:
+    """One of the four assumptions that a comparison rests on."""
+
+    id: str  # reproduces, method, only_speculation, right_level
+    state: str  # ok, failed, unknown
+    evidence: str
+
+
+@dataclass(frozen=True, slots=True)
 class LevelVerdict:
     """The word at one load level; `verdict` is None where a side has no clean sample there."""
 
@@ -254,6 +263,7 @@ class ComparisonView:
     against_reference: AgainstReference | None = None
     levels: tuple[LevelVerdict, ...] = ()  # every level that either server ran at, lowest first
     running_range: tuple[int, int] | None = None  # of a band
+    checklist: tuple[CheckPoint, ...] = ()  # the four assumptions, in their order
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from specmon.monitor.life import Life
 from specmon.monitor.server import ServerMonitor
 from specmon.monitor.session import Session
-from specmon.monitor.snapshot import Role, Trust, TrustView
+from specmon.monitor.snapshot import CheckPoint, Difference, Role, Trust, TrustView
 from specmon.monitor.verdict import Judged, attribution_of
-from specmon.references.difference import Difference
 from specmon.reports.contract import (
     AgainstModel,
     CauseModel,
@@ -29,15 +30,34 @@ def comparison_of(session: Session) -> ComparisonModel | None:
     if baseline.life is None or speculative.life is None:
         return None
     names = session.names()
-    found = judged.comparison
     from specmon.references.diff import compare  # what it needs is of no use to a single server
 
     differences = compare(baseline.life.conditions, speculative.life.conditions, is_speculation_expected=True)
+    checklist = session.checklist(judged, differences)
+    before = _life_before(speculative)
+    return comparison_model(
+        judged,
+        (names[baseline.key], names[speculative.key]),
+        differences,
+        checklist,
+        attribution_of(judged.comparison, baseline.life, speculative.life, before),
+    )
+
+
+def comparison_model(
+    judged: Judged,
+    names: tuple[str, str],
+    differences: Sequence[Difference],
+    checklist: Sequence[CheckPoint],
+    attribution: str | None,
+) -> ComparisonModel:
+    """A comparison of any two lives, called `names` (baseline, speculative)."""
+    found = judged.comparison
     return ComparisonModel(
         running=found.running,
         running_range=found.running_range,
-        baseline=names[baseline.key],
-        speculative=names[speculative.key],
+        baseline=names[0],
+        speculative=names[1],
         speedup=found.speedup,
         ci95=found.ci95,
         delivered_speedup=found.delivered_speedup,
@@ -52,8 +72,8 @@ def comparison_of(session: Session) -> ComparisonModel | None:
         verdict=found.verdict,
         sentence=judged.sentence,
         reasons=list(judged.reasons),
-        attribution=attribution_of(found, baseline.life, speculative.life, _life_before(speculative)),
-        checklist=_checklist(session, judged, baseline.life, speculative.life, differences),
+        attribution=attribution,
+        checklist=[CheckModel(id=point.id, state=point.state, evidence=point.evidence) for point in checklist],
         differences=[
             DifferenceModel(
                 kind=difference.kind,
@@ -136,52 +156,3 @@ def _against(judged: Judged) -> AgainstModel | None:
         verdict=against.verdict,
         sentence=judged.against_sentence,
     )
-
-
-def _checklist(
-    session: Session, judged: Judged, baseline: Life, speculative: Life, differences: tuple[Difference, ...]
-) -> list[CheckModel]:
-    """The four assumptions of such a study, each with what is known about it."""
-    return [
-        _reproduces(session),
-        CheckModel(
-            id="method",
-            state="unknown",
-            evidence="no independent figure (server metrics or a client's result) was given to check the log against",
-        ),
-        _only_speculation(baseline, speculative, differences),
-        _right_level(judged, baseline, speculative),
-    ]
-
-
-def _reproduces(session: Session) -> CheckModel:
-    baseline = session.pair()[0]
-    if session.reference is None or baseline is None:
-        return CheckModel(id="reproduces", state="unknown", evidence="no reference was given for the baseline")
-    view = session.trust_view(baseline, is_exact=True)
-    states = {Trust.MATCHES: "ok", Trust.RECOVERED: "ok", Trust.DIVERGED: "failed"}
-    return CheckModel(id="reproduces", state=states.get(view.state, "unknown"), evidence=view.sentence)
-
-
-def _only_speculation(baseline: Life, speculative: Life, differences: tuple[Difference, ...]) -> CheckModel:
-    if baseline.launch is None or speculative.launch is None:
-        return CheckModel(id="only_speculation", state="unknown", evidence="a launch line is missing from a log")
-    weighty = [difference.name for difference in differences if difference.weight == "matters"]
-    if weighty:
-        return CheckModel(id="only_speculation", state="failed", evidence=f"these differ too: {', '.join(weighty[:8])}")
-    has_env = baseline.conditions.env is not None and speculative.conditions.env is not None
-    return CheckModel(
-        id="only_speculation",
-        state="ok" if has_env else "unknown",
-        evidence="no other flag with a known effect differs"
-        + (", nor a variable" if has_env else "; the environments were not read"),
-    )
-
-
-def _right_level(judged: Judged, baseline: Life, speculative: Life) -> CheckModel:
-    running = judged.comparison.running
-    if running is None:
-        return CheckModel(id="right_level", state="unknown", evidence="no level was compared")
-    others = sorted({level.running for life in (baseline, speculative) for level in life.figures().levels} - {running})
-    rest = f"; seen but not compared: {', '.join(map(str, others))}" if others else "; no other load was seen"
-    return CheckModel(id="right_level", state="unknown", evidence=f"compared at {running} running{rest}")

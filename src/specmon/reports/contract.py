@@ -221,6 +221,12 @@ class ReferenceModel(Part):
     better_match: str | None = None
 
 
+class GateModel(Part):
+    exit_code: int
+    failed: list[str]
+    undecided: list[str]
+
+
 class Document(Part):
     """The whole answer."""
 
@@ -230,3 +236,9 @@ class Document(Part):
     servers: list[ServerModel]
     comparison: ComparisonModel | None
     reference: ReferenceModel | None
+
+
+class CheckedDocument(Document):
+    """The answer of `check`."""
+
+    check: GateModel

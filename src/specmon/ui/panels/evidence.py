@@ -12,6 +12,7 @@ from specmon.monitor.snapshot import Difference, Severity, Trust
 from specmon.ui import figures
 from specmon.ui.look import SEVERITY_STYLE, Look
 from specmon.ui.panel import Panel
+from specmon.ui.panels.assumptions import assumption_rows
 from specmon.ui.row import cut, fit, flow, piece, visible
 
 _TRUST = {
@@ -136,7 +137,7 @@ class Differences(Panel, can_focus=True):
         Binding("pageup", "move(-10)", "Page up", show=False, id="differences.page_up"),
         Binding("pagedown", "move(10)", "Page down", show=False, id="differences.page_down"),
     ]
-    depends_on = ("trust", "differences")
+    depends_on = ("trust", "differences", "comparison")
     _first = 0
     _most = 0
 
@@ -151,7 +152,7 @@ class Differences(Panel, can_focus=True):
         return fit(words, width)
 
     def rows(self, width: int, height: int) -> Sequence[Content]:
-        """Causes first, then the difference of the two servers."""
+        """Causes first, then the difference of the two servers, then what the comparison rests on."""
         snapshot = self.snapshot
         rows: list[Content] = []
         if snapshot.trust.causes:
@@ -161,6 +162,8 @@ class Differences(Panel, can_focus=True):
         if snapshot.differences:
             rows.append(fit([piece((" baseline → speculative", "$quiet"))], width))
             rows += difference_rows(snapshot.differences, width, self.look)
+        if snapshot.comparison is not None:
+            rows += assumption_rows(snapshot.comparison.checklist, width)
         if not rows:
             lines = flow("nothing to compare yet: needs the launch lines of both servers", width - 4, height)
             return [Content.assemble((" ? " if not i else "   ", "$quiet"), (s, "$quiet")) for i, s in enumerate(lines)]

@@ -1,0 +1,143 @@
+"""The four assumptions of every such study, each with what is known about it.
+
+(1) the baseline reproduces, (2) the method is sound, (3) speculation is the only difference, (4) the level that was
+compared is the one that matters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from specmon.analysis.figures import RunFigures
+from specmon.monitor.life import Life
+from specmon.monitor.method import ClientEvidence, Finding, findings_of
+from specmon.monitor.snapshot import CheckPoint, Difference, Trust, TrustView
+from specmon.monitor.verdict import Judged, load_of
+
+_NAMED = 6  # settings or levels that a sentence lists
+_MOST = 0.5  # share of a server's samples from which a level stands for its load
+
+
+def checklist_of(
+    baseline: Life,
+    speculative: Life,
+    judged: Judged,
+    *,
+    trust: TrustView | None,
+    differences: Sequence[Difference],
+    clients: tuple[Sequence[ClientEvidence], Sequence[ClientEvidence]] = ((), ()),
+    is_level_asked: bool = False,
+) -> tuple[CheckPoint, ...]:
+    """All four. `trust` is None when no reference was asked for; `clients` measured the baseline and the other."""
+    running = judged.comparison.running
+    found = findings_of(baseline, running, clients[0]), findings_of(speculative, running, clients[1])
+    return (
+        _reproduces(trust),
+        _method(*found),
+        _only_speculation(baseline, speculative, differences),
+        _right_level(baseline, speculative, judged, is_level_asked=is_level_asked),
+    )
+
+
+def _reproduces(trust: TrustView | None) -> CheckPoint:
+    if trust is None:
+        return CheckPoint(
+            "reproduces", "unknown", "no reference was given, so nobody knows whether this baseline is the usual one"
+        )
+    states = {Trust.MATCHES: "ok", Trust.RECOVERED: "ok", Trust.DIVERGED: "failed"}
+    evidence = trust.sentence
+    if trust.samples_seen and trust.state is not Trust.WAITING:
+        evidence += f", {trust.samples_seen} clean samples"
+    return CheckPoint("reproduces", states.get(trust.state, "unknown"), evidence)
+
+
+def _method(baseline: Sequence[Finding], speculative: Sequence[Finding]) -> CheckPoint:
+    sides = [("baseline", baseline), ("speculative", speculative)]
+    texts = [f"{side}: {'; '.join(each.text for each in _sorted(found))}" for side, found in sides if found]
+    if not texts:
+        evidence = "nothing independent to check the logs by: give a client's result (--client FILE)"
+        return CheckPoint("method", "unknown", evidence)
+    if any(each.state == "failed" for _, found in sides for each in found):
+        return CheckPoint("method", "failed", ". ".join(texts))
+    is_checked = all(any(each.state == "ok" for each in found) for _, found in sides)
+    missing = [side for side, found in sides if not found]
+    if missing:
+        texts.append(f"nothing to check the {missing[0]} log by (--client FILE would be)")
+    return CheckPoint("method", "ok" if is_checked else "unknown", ". ".join(texts))
+
+
+def _sorted(found: Sequence[Finding]) -> list[Finding]:
+    return sorted(found, key=lambda each: ("failed", "unknown", "ok").index(each.state))
+
+
+def _only_speculation(baseline: Life, speculative: Life, differences: Sequence[Difference]) -> CheckPoint:
+    conditions = baseline.conditions, speculative.conditions
+    weighty = [difference for difference in differences if difference.weight == "matters"]
+    if weighty:
+        shown = ", ".join(_told(each) for each in weighty[:_NAMED])
+        more = f" and {len(weighty) - _NAMED} more" if len(weighty) > _NAMED else ""
+        return CheckPoint("only_speculation", "failed", f"besides speculation these differ: {shown}{more}")
+    flags = [each.flags for each in conditions]
+    if flags[0] is None or flags[1] is None:
+        side = "baseline" if flags[0] is None else "speculative"
+        return CheckPoint(
+            "only_speculation", "unknown", f"the {side} log holds no launch line, so its settings are not known"
+        )
+    evidence = f"{len(flags[0].keys() & flags[1].keys())} flags that both name were compared"
+    envs = [each.env for each in conditions]
+    if envs[0] is not None and envs[1] is not None:
+        evidence += f" and {len(envs[0].keys() | envs[1].keys())} variables"
+    evidence += ": none that is known to matter differs"
+    strange = [difference.name for difference in differences if difference.weight == "unknown"]
+    if strange:
+        more = f" and {len(strange) - _NAMED} more" if len(strange) > _NAMED else ""
+        evidence += f"; of unknown effect: {', '.join(strange[:_NAMED])}{more}"
+    if envs[0] is None or envs[1] is None:
+        return CheckPoint("only_speculation", "unknown", f"{evidence}; the environments were not read")
+    return CheckPoint("only_speculation", "unknown" if strange else "ok", evidence)
+
+
+def _told(difference: Difference) -> str:
+    return f"{difference.name} ({difference.before or 'unset'} against {difference.now or 'unset'})"
+
+
+def _right_level(baseline: Life, speculative: Life, judged: Judged, *, is_level_asked: bool) -> CheckPoint:
+    running = judged.comparison.running
+    if running is None:
+        return CheckPoint("right_level", "unknown", "no level was compared")
+    figures = baseline.figures(), speculative.figures()
+    span = judged.comparison.running_range or (running, running)
+    shares = [_share(each, span) for each in figures]
+    evidence = (
+        f"compared at {load_of(judged.comparison)}, which is {shares[0]:.0%} of the baseline's samples "
+        f"and {shares[1]:.0%} of the speculative server's"
+    )
+    measured = {level.baseline.running: level.speedup for level in judged.levels if level.baseline is not None}
+    inside = set(range(span[0], span[1] + 1))
+    others = [_with_speedup(each, speedup) for each, speedup in sorted(measured.items()) if each not in inside]
+    lonely = sorted({level.running for each in figures for level in each.levels} - measured.keys() - inside)
+    if others:
+        evidence += f"; also measured on both: {_listed(others)}"
+    if lonely:
+        evidence += f"; on one side only: {_listed([str(each) for each in lonely])}"
+    if not others and not lonely:
+        evidence += "; no other load was seen"
+    if judged.elsewhere:
+        return CheckPoint("right_level", "failed", f"{evidence}. Another level tells another story: {judged.elsewhere}")
+    is_usual = min(shares) >= _MOST
+    return CheckPoint("right_level", "ok" if is_level_asked or is_usual else "unknown", evidence)
+
+
+def _with_speedup(running: int, speedup: float | None) -> str:
+    return str(running) if speedup is None else f"{running} ({speedup:.2f}×)"
+
+
+def _listed(words: Sequence[str]) -> str:
+    more = f" and {len(words) - _NAMED} more" if len(words) > _NAMED else ""
+    return ", ".join(words[:_NAMED]) + more
+
+
+def _share(figures: RunFigures, span: tuple[int, int]) -> float:
+    total = sum(level.samples for level in figures.levels)
+    inside = sum(level.samples for level in figures.levels if span[0] <= level.running <= span[1])
+    return inside / total if total else 0.0

@@ -1,0 +1,250 @@
+"""A sweep: many speculative runs against one baseline, ranked by speed-up at one number of running requests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from specmon.analysis.comparison import SAMPLES_NEEDED
+from specmon.analysis.figures import LevelFigures
+from specmon.analysis.load import Band
+from specmon.analysis.sides import SidesComparison, compare_sides
+from specmon.analysis.sweep import Prediction, SweepPoint, predict
+from specmon.monitor.life import Life
+from specmon.monitor.server import ServerMonitor
+from specmon.monitor.snapshot import Role
+from specmon.monitor.verdict import Judged, judge
+from specmon.references.diff import compare
+
+if TYPE_CHECKING:
+    from specmon.references.model import Reference
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One life of a server, as one run of a side."""
+
+    server: ServerMonitor
+    life: Life
+    name: str  # the server's, with the number of the run when its log holds several
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One setting against the baseline. `judged` is by the first run of each side, `sides` by all runs."""
+
+    runs: tuple[Run, ...]
+    judged: Judged
+    sides: SidesComparison | None  # None: one run a side, so `judged` says it all
+    level: LevelFigures | None  # of the first run, at the level that is compared
+    tie_with: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """What the row is called."""
+        return self.runs[0].name
+
+    @property
+    def speedup(self) -> float | None:
+        """By all runs."""
+        return self.sides.speedup if self.sides is not None else self.judged.comparison.speedup
+
+    @property
+    def ci95(self) -> tuple[float, float] | None:
+        """By all runs."""
+        return self.sides.ci95 if self.sides is not None else self.judged.comparison.ci95
+
+    @property
+    def verdict(self) -> str:
+        """By all runs."""
+        return self.sides.verdict if self.sides is not None else self.judged.comparison.verdict
+
+    @property
+    def more_runs(self) -> int | None:
+        """How many more runs a side would decide; None when it is decided, or when nobody can say."""
+        return self.sides.more_runs if self.sides is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """All rows, best first, and what they say about the number of draft steps."""
+
+    baselines: tuple[Run, ...]
+    load: int | Band | None  # at which all are compared
+    rows: tuple[Row, ...]
+    prediction: Prediction | str  # or why there is none
+    left_out: tuple[str, ...] = ()  # runs that are no row, with the reason
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a run drafts, as far as its log tells."""
+
+    algorithm: str | None = None
+    steps: int | None = None
+    draft_tokens: int | None = None  # the bonus position included
+    topk: int | None = None
+    draft_model: str | None = None
+
+
+def settings_of(life: Life) -> Settings:
+    """By the launch line, else by what the statistics lines show of k."""
+    launch, steps = life.launch, life.draft_steps
+    positions = None if steps is None else steps + 1
+    if launch is None:
+        return Settings(steps=steps, draft_tokens=positions)
+    return Settings(
+        algorithm=launch.algorithm,
+        steps=launch.num_steps if launch.num_steps is not None else steps,
+        draft_tokens=launch.num_draft_tokens if launch.num_draft_tokens is not None else positions,
+        topk=launch.number("speculative_eagle_topk"),
+        draft_model=launch.draft_model,
+    )
+
+
+def rank(
+    baselines: Sequence[ServerMonitor],
+    speculatives: Sequence[ServerMonitor],
+    names: dict[str, str],
+    *,
+    load: int | Band | None = None,
+    run: int | None = None,
+    reference: Reference | None = None,
+) -> Ranking:
+    """Compare every run of the speculative servers with the newest run of the baselines.
+
+    `run` narrows each speculative log to that one of its lives. Runs of the same settings are one row.
+    """
+    base = tuple(Run(server, server.life, names[server.key]) for server in baselines if server.life is not None)
+    left_out: list[str] = []
+    candidates: list[Run] = []
+    for server in speculatives:
+        for life in server.lives:
+            if run is not None and life.index != run:
+                continue
+            name = names[server.key] + (f" run {life.index}" if len(server.lives) > 1 else "")
+            if (reason := _no_row(server, life)) is not None:
+                left_out.append(f"{name}: {reason}")
+            else:
+                candidates.append(Run(server, life, name))
+    groups = _grouped(candidates)
+    if load is None:
+        load = _common_level(base, groups)
+    rows = [_row(base, group, load, reference) for group in groups] if base else []
+    rows.sort(key=lambda row: -row.speedup if row.speedup is not None else float("inf"))
+    rows = [replace(row, tie_with=_ties(row, rows)) for row in rows]
+    return Ranking(base, load, tuple(rows), predict([_point(row) for row in rows]), tuple(left_out))
+
+
+def _no_row(server: ServerMonitor, life: Life) -> str | None:
+    is_baseline = life.role is Role.BASELINE and server.declared is not Role.SPECULATIVE
+    if is_baseline:
+        return "it runs without speculation; name its log with --baseline to compare with it"
+    if not life.figures().clean:
+        return "no clean sample"
+    return None
+
+
+def _grouped(runs: Sequence[Run]) -> list[list[Run]]:
+    groups: list[list[Run]] = []
+    for each in runs:
+        group = next((group for group in groups if _are_alike(group[0], each)), None)
+        if group is None:
+            groups.append([each])
+        else:
+            group.append(each)
+    return groups
+
+
+def _are_alike(left: Run, right: Run) -> bool:
+    """Two runs of one setting; runs whose settings are not known are rows of their own."""
+    launches = left.life.launch, right.life.launch
+    if launches[0] is None or launches[1] is None or left.server.engine != right.server.engine:
+        return False
+    if launches[0].model != launches[1].model or settings_of(left.life) != settings_of(right.life):
+        return False
+    differences = compare(left.life.conditions, right.life.conditions)
+    return all(difference.weight != "matters" for difference in differences)
+
+
+def _common_level(baselines: Sequence[Run], groups: Sequence[Sequence[Run]]) -> int | None:
+    """The B that most rows can be judged at; ratios at different loads are no ranking."""
+    levels = {level.running for run in baselines for level in run.life.figures().levels}
+
+    def weight(running: int) -> tuple[int, int, int]:
+        base = min(_clean(run, running) for run in baselines)
+        counts = [min(base, max(_clean(run, running) for run in group)) for group in groups]
+        return sum(count >= SAMPLES_NEEDED for count in counts), sum(counts), -running
+
+    return max(levels, key=weight, default=None)
+
+
+def _clean(run: Run, running: int) -> int:
+    level = run.life.figures().level_at(running)
+    return 0 if level is None else level.clean
+
+
+def _row(baselines: Sequence[Run], group: Sequence[Run], load: int | Band | None, reference: Reference | None) -> Row:
+    first, base = group[0], baselines[0]
+    judged = judge(
+        base.life,
+        first.life,
+        engines=(base.server.engine, first.server.engine),
+        reference=reference,
+        running=load,
+    )
+    sides = None
+    if len(baselines) + len(group) > 2:
+        sides = compare_sides(
+            _levels(baselines, load),
+            _levels(group, load),
+            is_comparable=judged.comparison.verdict != "not comparable",
+        )
+    return Row(tuple(group), judged, sides, level_of(first.life, load))
+
+
+def level_of(life: Life, load: int | Band | None) -> LevelFigures | None:
+    """A run's figures at one level or over a band (then those of one request); None when it has no sample there."""
+    if load is None:
+        return None
+    if isinstance(load, int):
+        return life.figures().level_at(load)
+    wide = life.band(load)
+    return wide if wide.samples else None
+
+
+def _levels(runs: Sequence[Run], load: int | Band | None) -> list[LevelFigures]:
+    return [level for run in runs if (level := level_of(run.life, load)) is not None]
+
+
+def _ties(row: Row, rows: Sequence[Row]) -> tuple[str, ...]:
+    """The rows whose intervals overlap with this one's."""
+    own = row.ci95
+    if own is None:
+        return ()
+    return tuple(
+        other.name
+        for other in rows
+        if other is not row and (ci95 := other.ci95) is not None and own[0] <= ci95[1] and ci95[0] <= own[1]
+    )
+
+
+def _point(row: Row) -> SweepPoint:
+    settings, level = settings_of(row.runs[0].life), row.level
+    several = row.sides is not None and len(row.sides.speculatives) > 1
+    members = row.sides.speculatives if several and row.sides is not None else ((level,) if level is not None else ())
+    return SweepPoint(
+        steps=settings.steps,
+        draft_tokens=settings.draft_tokens,
+        topk=settings.topk,
+        drafter=(settings.algorithm, settings.draft_model),
+        cycle_ms=_mean(members, lambda each: each.cycle_ms),
+        accept_len=_mean(members, lambda each: each.accept_len),
+        by_position=(level.accept_by_position or ()) if level is not None else (),
+    )
+
+
+def _mean(levels: Sequence[LevelFigures], figure: Callable[[LevelFigures], float | None]) -> float | None:
+    known = [value for level in levels if (value := figure(level)) is not None]
+    return sum(known) / len(known) if known else None
