@@ -88,13 +88,14 @@ def _through_registry(layout: Layout, method: str, owner: type, hook: Around) ->
 
 
 def _by_hand(layout: Layout, method: str, owner: type, hook: Around) -> None:
-    original = vars(owner)[method]
+    found = vars(owner)[method]
+    original = found.__func__ if isinstance(found, staticmethod) else found
 
     @functools.wraps(original)
     def hooked(*args: object, **kwargs: object) -> object:
         return hook(original, *args, **kwargs)
 
-    setattr(owner, method, hooked)
+    setattr(owner, method, staticmethod(hooked) if isinstance(found, staticmethod) else hooked)
 
 
 def _caller() -> str:
