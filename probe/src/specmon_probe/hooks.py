@@ -197,10 +197,7 @@ class Probe:
         if running <= 0:
             cycles.break_chain()
             return None
-        cycle = cycles.begin(running, requests, own_verify=own_verify)
-        if cycle is not None and self._place is not None and self._place.algorithm is not None:
-            cycle.waits_for_tokens = True
-        return cycle
+        return cycles.begin(running, requests, own_verify=own_verify)
 
     def _step_of(self, args: Sequence[object], kwargs: Mapping[str, object]) -> str | None:
         """What a step of a TpModelWorker outside of any known worker is."""
@@ -220,6 +217,7 @@ class Probe:
         """Take the accepted tokens out of a worker's result, or mark it so that they are found when they are there."""
         if getattr(result, "accept_lens", None) is not None:
             # They are still on the device. The scheduler handles this very object one or two cycles later.
+            cycle.waits_for_tokens = True
             setattr(result, _MARK, cycle)
             return
         # Without overlap they are there. Up to 0.5.2 a worker returned a tuple.
