@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from specmon.formats.phases import PhaseReader
-from tests.probe.fakes import LAYOUTS, Fake
+from tests.probe.fakes import LAYOUTS, TARGET_ONLY, Fake
 
 PROBE = Path(__file__).resolve().parents[2] / "probe"
 RANKS_LINE = "self.attn_tp_rank, self.pp_rank, self.pp_size = tp_rank, pp_rank, server_args.pp_size"
-BY_NAME = {fake.name: fake for fake, _, _ in LAYOUTS}
+BY_NAME = {fake.name: fake for fake in LAYOUTS}
 
 
 @pytest.fixture(scope="session")
@@ -65,15 +65,15 @@ def phase_lines(lines: list[str]) -> list[str]:
     return [line[line.index("specmon-phase") :] for line in lines if "specmon-phase v1" in line]
 
 
-@pytest.mark.parametrize(("fake", "figures", "accept"), [pytest.param(*row, id=row[0].name) for row in LAYOUTS])
-def test_each_layout_tells_its_phases(fake: Fake, figures: str, accept: str, python: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("fake", LAYOUTS, ids=lambda fake: fake.name)
+def test_each_layout_tells_its_phases(fake: Fake, python: Path, tmp_path: Path) -> None:
     lines = phase_lines(serve(python, fake, tmp_path))
-    mark = " verify_is=target_forward" if figures.endswith("verify_ms=5.000 cycle_ms=6.500") else ""
-    single, pair = (f" accept_len={value}" for value in accept.split()) if accept else ("", "")
+    mark = " verify_is=target_forward" if fake.figures.endswith(TARGET_ONLY) else ""
+    single, pair = (f" accept_len={value}" for value in fake.accept.split()) if fake.accept else ("", "")
     # 4 requests of 31 cycles less the last of each, less the first 16; then 4 pairs, less those that are still out
     assert set(lines) == {
-        f"specmon-phase v1 cycles=20 running=1 {figures}{single}{mark}",
-        f"specmon-phase v1 cycles=20 running=2 {figures}{pair}{mark}",
+        f"specmon-phase v1 cycles=20 running=1 {fake.figures}{single}{mark}",
+        f"specmon-phase v1 cycles=20 running=2 {fake.figures}{pair}{mark}",
     }
     assert len([line for line in lines if "running=1" in line]) == 5
     assert len([line for line in lines if "running=2" in line]) == 5

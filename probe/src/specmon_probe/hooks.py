@@ -118,7 +118,7 @@ class Probe:
             if not self.is_on:
                 return returned
             if self._place is None:
-                self._guard(self._settle, args[0])
+                self._guard(self._settle, *args[:1])
             elif self._cycles is not None:
                 self._guard(self._take_tokens, args[2] if len(args) > 2 else kwargs.get("result"))
             return returned
