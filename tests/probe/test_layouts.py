@@ -131,6 +131,64 @@ def test_a_surprise_is_one_line_and_the_server_goes_on(
     assert "The server is not affected" in lines[0]
 
 
+@pytest.mark.parametrize(
+    ("name", "module", "change", "said"),
+    [
+        (
+            "0.5.8-eagle-v1",
+            "speculative/eagle_worker.py",
+            ("verify(", "check("),
+            "specmon-probe: EAGLEWorker of this SGLang has no verify, so phase lines tell less.",
+        ),
+        (
+            "0.5.16-eagle-v2",
+            "speculative/eagle_worker_v2.py",
+            ("_draft_extend_for_decode(", "_extend("),
+            "specmon-probe: EagleDraftWorker of this SGLang has no _draft_extend_for_decode, so phase lines tell less.",
+        ),
+        (
+            "0.5.16-baseline",
+            "managers/scheduler.py",
+            ("process_batch_result(", "handle_result("),
+            "specmon-probe steps aside: Scheduler of this SGLang has no process_batch_result.",
+        ),
+        (
+            "0.5.8-eagle-v2",
+            "managers/scheduler.py",
+            ("process_batch_result(", "handle_result("),
+            "specmon-probe steps aside: Scheduler of this SGLang has no process_batch_result.",
+        ),
+    ],
+)
+def test_a_method_that_is_gone_is_one_line_and_the_rest_is_still_told(
+    name: str, module: str, change: tuple[str, str], said: str, python: Path, tmp_path: Path
+) -> None:
+    fake = BY_NAME[name]
+    fake.write(tmp_path)
+    path = tmp_path / "sglang" / "srt" / module
+    path.write_text(path.read_text().replace(*change))
+    done = subprocess.run(
+        [str(python), "-m", "sglang.launch_server"],
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    # SGLang loads plugins before it has set up its log; until then a warning goes to stderr.
+    lines = [line for line in (done.stdout + done.stderr).splitlines() if "specmon" in line]
+    assert len([line for line in lines if said in line]) == 1
+    told = phase_lines(lines)
+    if "steps aside" in said:
+        assert told == []
+        assert len(lines) == 1
+    elif "verify" in said:
+        assert "draft_ms=0.500 verify_ms=5.000 draft_extend_ms=0.375 cycle_ms=6.875" in told[0]
+        assert told[0].endswith(" verify_is=target_forward")
+    else:
+        assert "draft_ms=0.500 verify_ms=5.750 cycle_ms=6.875" in told[0]
+
+
 # A worker whose batches have changed beyond recognition.
 ODD = """
 import builtins
@@ -143,6 +201,9 @@ class EAGLEWorker:
         pass
     def forward_batch_generation(self, batch):
         return GenerationBatchResult()
+    def draft(self): pass
+    def verify(self): pass
+    def forward_draft_extend_after_decode(self): pass
 """
 
 

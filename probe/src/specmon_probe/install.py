@@ -9,7 +9,7 @@ from collections.abc import Callable
 from types import FrameType, ModuleType
 
 from specmon_probe.hooks import Around, Probe
-from specmon_probe.layouts import SCHEDULER, TARGET, WORKERS, Layout
+from specmon_probe.layouts import OPTIONAL, SCHEDULER, TARGET, VERIFY, WORKERS, Layout
 from specmon_probe.start import is_switched_off
 from specmon_probe.watch import when_imported
 
@@ -49,29 +49,44 @@ def install(apply: Apply | None = None) -> None:
 
 def hook_into(target: Probe, apply: Apply) -> None:
     """Hook the methods of all layouts to a probe."""
-    by_module: dict[str, list[tuple[Layout, dict[str, Around]]]] = {}
+    by_module: dict[str, list[Layout]] = {}
     for layout in (SCHEDULER, TARGET, *WORKERS):
-        if layout is SCHEDULER:
-            entry = target.processed()
-        elif layout is TARGET:
-            entry = target.target()
-        else:
-            entry = target.entry(own_verify=layout.has_verify)
-        hooks = dict.fromkeys(layout.entries, entry)
-        hooks.update({method: target.phase(phase) for method, phase in layout.phases})
-        by_module.setdefault(layout.module, []).append((layout, hooks))
+        by_module.setdefault(layout.module, []).append(layout)
 
     def arrived(module: ModuleType) -> None:
-        for layout, hooks in by_module[module.__name__]:
+        for layout in by_module[module.__name__]:
             owner = getattr(module, layout.owner, None)
             if owner is None:
-                continue  # a version without it
-            for method, hook in hooks.items():
+                if layout in (SCHEDULER, TARGET):
+                    target.step_aside(f"this SGLang has no {layout.owner} in {layout.module}")
+                continue  # a worker of other versions
+            for method, hook in _hooks_of(layout, owner, target).items():
                 # An inherited one is hooked where it is defined; twice would be counted twice.
                 if method in vars(owner):
                     apply(layout, method, owner, hook)
 
     when_imported(dict.fromkeys(by_module, arrived))
+
+
+def _hooks_of(layout: Layout, owner: type, target: Probe) -> dict[str, Around]:
+    """The hooks of one class; what it should have and has not is said in one line."""
+    entries = [method for method in layout.entries if hasattr(owner, method)]
+    missing = [] if entries or not layout.entries else [" or ".join(layout.entries)]
+    missing += [method for method, _ in layout.phases if method not in OPTIONAL and not hasattr(owner, method)]
+    if layout in (SCHEDULER, TARGET):
+        if missing:
+            target.step_aside(f"{layout.owner} of this SGLang has no {missing[0]}")
+        entry = target.processed() if layout is SCHEDULER else target.target()
+    else:
+        if missing:
+            logger.warning(
+                "specmon-probe: %s of this SGLang has no %s, so phase lines tell less.",
+                layout.owner,
+                ", ".join(missing),
+            )
+        has_own = any(phase == VERIFY and hasattr(owner, method) for method, phase in layout.phases)
+        entry = target.entry(own_verify=has_own)
+    return {**dict.fromkeys(entries, entry), **{method: target.phase(phase) for method, phase in layout.phases}}
 
 
 def _through_registry(layout: Layout, method: str, owner: type, hook: Around) -> None:

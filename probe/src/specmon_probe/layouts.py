@@ -13,6 +13,8 @@ _SPECULATIVE = "sglang.srt.speculative."
 DRAFT, VERIFY, DRAFT_EXTEND, DECODE = "draft", "verify", "draft_extend", "decode"
 V1_ENTRIES = ("forward_batch_generation", "forward_batch_speculative_generation")  # the second up to 0.5.2
 _ENTRY = ("forward_batch_generation",)
+_PLAN = "_draft_extend_plan_for_decode"  # multi-layer MTP from 0.5.23 on, before verify
+OPTIONAL = frozenset({_PLAN})
 
 
 @dataclass(frozen=True)
@@ -22,8 +24,7 @@ class Layout:
     module: str
     owner: str
     entries: tuple[str, ...] = ()
-    phases: tuple[tuple[str, str], ...] = ()  # method, phase
-    has_verify: bool = True  # else the target's forward inside the entry is the nearest thing to it
+    phases: tuple[tuple[str, str], ...] = ()  # method, phase; without a verify, the target's forward stands for it
 
     def path(self, method: str) -> str:
         """The dotted path that SGLang's hook registry takes."""
@@ -43,7 +44,7 @@ def _v2(module: str, worker: str, drafter: str) -> tuple[Layout, Layout]:
             drafter,
             phases=(
                 ("draft", DRAFT),
-                ("_draft_extend_plan_for_decode", DRAFT_EXTEND),  # multi-layer MTP from 0.5.23 on, before verify
+                (_PLAN, DRAFT_EXTEND),
                 ("_draft_extend_for_decode", DRAFT_EXTEND),
             ),
         ),
@@ -51,7 +52,7 @@ def _v2(module: str, worker: str, drafter: str) -> tuple[Layout, Layout]:
 
 
 def _target_only(module: str, owner: str, *phases: tuple[str, str]) -> Layout:
-    return Layout(_SPECULATIVE + module, owner, _ENTRY, phases, has_verify=False)
+    return Layout(_SPECULATIVE + module, owner, _ENTRY, phases)
 
 
 # Subclasses that override nothing (STANDALONE of both kinds, FROZEN_KV_MTP's verify) are covered by their base.
