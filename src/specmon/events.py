@@ -260,6 +260,16 @@ class PhasesTimed(LogEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class PhasesRefused(LogEvent):
+    """A line of specmon's own probe that gives no figure: it cannot be right, or a newer probe wrote it."""
+
+    kind: ClassVar[str] = "phases_refused"
+
+    reason: str = ""  # "version": a newer line; "cut": half a line; "figure": no time; "sum": more than the cycle
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class FormatsClash(LogEvent):
     """A statistics line that several formats can read; told once for each two of them."""
 

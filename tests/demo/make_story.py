@@ -1,7 +1,8 @@
-"""Write the capture of the story that specmon was built for.
+"""Write the captures of the story that specmon was built for.
 
-Run `python tests/demo/make_story.py fixtures/story` to write it again; a test holds the committed files
-against this script. The figures are those of the true story (8 GPUs over PCIe, TP 8, EAGLE-3): a baseline
+Run `python tests/demo/make_story.py fixtures` to write them again: `story`, the whole of it, and `story-5-steps`, its
+turning point with the lines of specmon's probe, which tell where the time of a cycle went. A test holds the committed
+files against this script. The figures are those of the true story (8 GPUs over PCIe, TP 8, EAGLE-3): a baseline
 of 88.8 tok/s that falls to 62.9 when a restart loses six NCCL variables, speculation with 5 steps at
 71 tok/s (accept length 2.12) and with 2 steps at 75.9 tok/s (accept length 2.10). Lines have the form of
 SGLang 0.5.9; start-ups after the first are shortened to seconds so that the whole takes 90 s.
@@ -64,6 +65,7 @@ class Life:
     env: Mapping[str, str]
     speculation: Speculation | None = None
     first_tok_s: tuple[float, ...] = ()  # the first clean samples, as they were measured
+    phases_ms: Mapping[str, float] = field(default_factory=dict)  # of a cycle, where the server has the probe
 
 
 @dataclass(slots=True)
@@ -230,10 +232,18 @@ def cycles(life: Life, spread: random.Random) -> Iterator[tuple[float, float]]:
         yield from group
 
 
-def serve(log: Log, life: Life, port: int, spread: random.Random) -> None:
+def timed(life: Life, cycle_s: float, accept: float) -> str:
+    """The probe's line of a window. Phases scale with the cycle, so that each keeps its share of it."""
+    longer = cycle_s / life_cycle(life)
+    phases = " ".join(f"{name}_ms={ms * longer:.3f}" for name, ms in life.phases_ms.items())
+    accept_len = "" if life.speculation is None else f" accept_len={accept:.2f}"
+    return f"specmon-phase v1 cycles={INTERVAL} running=1 {phases} cycle_ms={1000 * cycle_s:.3f}{accept_len}"
+
+
+def serve(log: Log, life: Life, port: int, spread: random.Random, end_s: float) -> None:
     """One client that sends a request, waits for its 1,024 tokens and sends the next."""
     windows = cycles(life, spread)
-    end = END_S if life.stops is None else life.stops
+    end = end_s if life.stops is None else life.stops
     now = life.ready + 0.9  # the client was waiting for the server
     is_first = True
     while now < end:
@@ -251,8 +261,10 @@ def serve(log: Log, life: Life, port: int, spread: random.Random) -> None:
             tokens += round(generated)
             # the first window of a life reaches back to the scheduler's start
             speed = generated / (now - life.launched - 2) if is_first else generated / window_s
-            is_first = False
             log.add(now, decode(tokens, speed, accept if life.speculation else None, life.speculation), " TP0")
+            if life.phases_ms and not is_first:  # the probe leaves the first cycles out, and no prefill is in its line
+                log.add(now, timed(life, cycle_s, accept), " TP0")
+            is_first = False
             stall_s = 0.0
         else:
             log.add(now, f'INFO:     10.0.0.7:5{port % 1000:04d} - "POST /v1/chat/completions HTTP/1.1" 200 OK')
@@ -298,6 +310,27 @@ LIVES = {
     ),
 }
 
+# The turning point alone, with the probe in both servers: 28.7 of 29.9 ms are the verify forward.
+FIVE_STEPS = {
+    "base": (30000, (Life(52911, -560.0, -14.0, None, 62.9, SET_BY_SGLANG, phases_ms={"decode": 15.7}),)),
+    "spec": (
+        30001,
+        (
+            Life(
+                43880,
+                -640.0,
+                -24.0,
+                None,
+                71.0,
+                SET_BY_SGLANG,
+                Speculation(5, 2.12),
+                phases_ms={"draft": 0.61, "verify": 28.7, "draft_extend": 0.41},
+            ),
+        ),
+    ),
+}
+FIVE_STEPS_END_S = 32.0
+
 TOLD = (
     (0.0, "A tuned baseline beside speculation with 5 draft steps. Speculation looks slower."),
     (22.5, "The baseline is restarted. Its NCCL variables lived in one shell: they are gone, and no log says so."),
@@ -336,18 +369,27 @@ def fingerprints(port: int, lives: tuple[Life, ...]) -> str:
     return "".join(parts)
 
 
-def manifest() -> str:
+NOTE = (
+    "The story of a lost baseline: figures from a real machine, lines in the form of SGLang 0.5.9, later start-ups "
+    "shortened to seconds."
+)
+FIVE_STEPS_NOTE = (
+    "Speculation with 5 steps beside the baseline as it really was, both with specmon-probe: figures from a real "
+    "machine (draft and draft-extend made to fit), lines in the form of SGLang 0.5.9."
+)
+
+
+def manifest(note: str, told: tuple[tuple[float, str], ...] = ()) -> str:
     head = (
         'schema = 1\nspecmon_version = "0.1.0"\norigin = "made"\n'
-        'note = "The story of a lost baseline: figures from a real machine, lines in the form of SGLang 0.5.9, '
-        'later start-ups shortened to seconds."\n'
+        f"note = {quoted(note)}\n"
         f'starts_at = {datetime.fromtimestamp(START, UTC).isoformat()}\nclock = "utc"\n'
     )
     servers = "".join(
         f'\n[[server]]\nname = "{name}"\nrole = "{role}"\nhost = "gpu01"\nsource = "/var/log/sglang/{name}.log"\n'
         for name, role in (("base", "baseline"), ("spec", "speculative"))
     )
-    return head + servers + "".join(f"\n[[told]]\nat = {at}\ntext = {quoted(text)}\n" for at, text in TOLD)
+    return head + servers + "".join(f"\n[[told]]\nat = {at}\ntext = {quoted(text)}\n" for at, text in told)
 
 
 def reference(name: str, tok_s: float, note: str, env: Mapping[str, str]) -> str:
@@ -361,20 +403,31 @@ def reference(name: str, tok_s: float, note: str, env: Mapping[str, str]) -> str
 
 
 def story() -> dict[str, str]:
-    """Every file of the capture by its name."""
-    files = {
-        "manifest.toml": manifest(),
+    """Every file of the story's capture by its name."""
+    return {
+        "manifest.toml": manifest(NOTE, TOLD),
         "references/nccl-tuned.toml": reference(
             "nccl-tuned", 88.8, "NCCL tuned by hand for PCIe", {**NCCL_BY_HAND, **SET_BY_SGLANG}
         ),
         "references/untuned.toml": reference("untuned", 62.9, "NCCL as it comes", SET_BY_SGLANG),
+        **servers("story", LIVES, END_S),
     }
-    for name, (port, lives) in LIVES.items():
+
+
+def five_steps() -> dict[str, str]:
+    """Every file of the capture with phase lines."""
+    return {"manifest.toml": manifest(FIVE_STEPS_NOTE), **servers("story-5-steps", FIVE_STEPS, FIVE_STEPS_END_S)}
+
+
+def servers(seed: str, lives_of: Mapping[str, tuple[int, tuple[Life, ...]]], end_s: float) -> dict[str, str]:
+    """Log, arrivals and conditions of each server."""
+    files: dict[str, str] = {}
+    for name, (port, lives) in lives_of.items():
         log = Log()
-        spread = random.Random(f"story-{name}-0")
+        spread = random.Random(f"{seed}-{name}-0")
         for life in lives:
             start_up(log, life, port)
-            serve(log, life, port, spread)
+            serve(log, life, port, spread, end_s)
             stop(log, life)
         log.lines.sort(key=lambda line: line[0])
         size = 0
@@ -392,10 +445,11 @@ def story() -> dict[str, str]:
 
 
 def main(folder: Path) -> None:
-    for name, content in story().items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content, encoding="utf-8")
+    for capture, files in (("story", story()), ("story-5-steps", five_steps())):
+        for name, content in files.items():
+            path = folder / capture / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(content, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from specmon.references.store import load
 from specmon.resources import bundled
 
 STORY = bundled("fixtures") / "story"
+FIVE_STEPS = bundled("fixtures") / "story-5-steps"
 
 
 @pytest.fixture(scope="module")
@@ -30,9 +31,10 @@ def maker() -> ModuleType:
     return module
 
 
-def test_committed_capture_is_what_the_script_writes(maker: ModuleType) -> None:
-    for name, content in maker.story().items():
-        assert (STORY / name).read_text(encoding="utf-8") == content, name
+def test_committed_captures_are_what_the_script_writes(maker: ModuleType) -> None:
+    for folder, files in ((STORY, maker.story()), (FIVE_STEPS, maker.five_steps())):
+        for name, content in files.items():
+            assert (folder / name).read_text(encoding="utf-8") == content, name
 
 
 def test_restart_loses_exactly_the_six_variables_that_were_set_by_hand(maker: ModuleType) -> None:
@@ -50,6 +52,7 @@ def test_story_takes_about_90_seconds() -> None:
     assert 85 <= capture.ends_at - capture.starts_at <= 95
 
 
-def test_arrivals_end_with_the_log() -> None:
-    for log in open_capture(STORY).logs:
+@pytest.mark.parametrize("folder", [STORY, FIVE_STEPS])
+def test_arrivals_end_with_the_log(folder: Path) -> None:
+    for log in open_capture(folder).logs:
         assert log.arrivals.offsets[-1] == log.path.stat().st_size

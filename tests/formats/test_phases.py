@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from specmon.events import LogEvent, PhasesTimed
+from specmon.events import LogEvent, PhasesRefused, PhasesTimed
 from specmon.formats.custom import load_format
 from specmon.formats.phases import PhaseReader
 from specmon.formats.reader import LogReader
@@ -42,20 +43,53 @@ def test_a_probe_line_gives_means_per_cycle_with_their_weight() -> None:
 
 def test_a_phase_that_is_not_there_is_not_zero() -> None:
     assert dict(only(BASELINE + "\n").ms) == {"decode": 15.7}
-    assert math.isnan(only("specmon-phase v1 decode_ms=15.7\n").cycle_ms)
 
 
-def test_unknown_keys_are_skipped() -> None:
-    assert dict(only("specmon-phase v1 cycles=40 gpu=x mood=3 decode_ms=15.7 later_ms=1\n").ms) == {"decode": 15.7}
+def test_unknown_keys_are_skipped_whatever_their_values() -> None:
+    line = "specmon-phase v1 cycles=40 running=1 gpu=x mood=-3 decode_ms=15.7 later_ms=nan cycle_ms=15.9 verify_is=a_b"
+    assert dict(only(line + "\n").ms) == {"decode": 15.7}
+
+
+@pytest.mark.parametrize(
+    ("line", "reason", "detail"),
+    [
+        ("specmon-phase v2 cycles=40 running=1 decode_ms=15.7 cycle_ms=15.9", "version", "2"),
+        (SPECULATIVE[:60], "cut", ""),  # in the middle of a figure
+        (SPECULATIVE[: SPECULATIVE.index(" cycle_ms")], "cut", ""),
+        ("specmon-phase v1 cycles=40 cycle_ms=15.9", "cut", ""),
+        ("specmon-phase v1 cycles=0 running=1 decode_ms=1 cycle_ms=2", "cut", ""),
+        (SPECULATIVE[: SPECULATIVE.index("9.900")], "sum", ""),  # a cycle of 2 ms
+        ("specmon-phase v1 cycles=40 running=1 verify_ms=15.7 draft_ms=0.6 cycle_ms=15.9", "sum", ""),
+        ("specmon-phase v1 cycles=40 running=1 decode_ms=-1 cycle_ms=15.9", "figure", "decode_ms=-1"),
+        ("specmon-phase v1 cycles=40 running=1 decode_ms=nan cycle_ms=15.9", "figure", "decode_ms=nan"),
+        ("specmon-phase v1 cycles=40 running=1 decode_ms=15.7 cycle_ms=inf", "figure", "cycle_ms=inf"),
+        ("specmon-phase v1 cycles=40 running=1 decode_ms=15. cycle_ms=15.9", "figure", "decode_ms=15."),
+        ("specmon-phase v1 cycles=40 running=1 decode_ms= cycle_ms=15.9", "figure", "decode_ms="),
+    ],
+)
+def test_a_line_that_cannot_be_right_gives_no_figure_and_its_reason(line: str, reason: str, detail: str) -> None:
+    (event,) = read(line + "\n")
+    assert event == PhasesRefused(100, reason=reason, detail=detail)
+
+
+def test_rounding_alone_refuses_nothing() -> None:
+    assert dict(only("specmon-phase v1 cycles=40 running=1 decode_ms=16.0 cycle_ms=15.9\n").ms) == {"decode": 16.0}
+
+
+@given(st.integers(0, len(SPECULATIVE) - 1))
+def test_a_line_cut_anywhere_gives_the_right_figures_or_none(end: int) -> None:
+    for event in read(SPECULATIVE[:end] + "\n"):
+        if isinstance(event, PhasesTimed):
+            assert dict(event.ms) == {"draft": 0.61, "verify": 28.7, "draft_extend": 0.41}
+            assert event.cycle_ms == pytest.approx(29.9, rel=0.03)  # `29` is all that a cut can leave of it
 
 
 @pytest.mark.parametrize(
     "text",
     [
         SPECULATIVE,  # the line is pending: its last figure may be half a figure
-        "specmon-phase v2 decode_ms=15.7\n",
-        "specmon-phase v1 cycles=40 cycle_ms=15.9\n",
-        "specmon-phase v1 cycles=0 decode_ms=1\n",
+        "specmon-phase vx decode_ms=15.7\n",
+        "a word on specmon-phase v1\n",
         f'{{"prompt": "what is {BASELINE}"}}\n',
         "x" * 500 + BASELINE + "\n",
     ],

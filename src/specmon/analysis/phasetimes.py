@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from specmon.analysis.figures import PhaseFigures
+from specmon.events import PhasesRefused
 
 _MOST = 0.9  # of the cycles must lie at levels whose cycle is known, before one figure stands for all of them
 PhaseSource = Literal["probe", "log", "custom"]
@@ -81,6 +82,19 @@ class PhaseTimes:
                 covered += sums.cycles
         identity = known / covered if covered and covered >= _MOST * total.cycles else None
         return total.figures(source, identity, by_running)
+
+
+class RefusedLines:
+    """How many lines gave no phases, by the reason, and what the last of each said."""
+
+    def __init__(self) -> None:
+        self.counts: dict[str, int] = {}
+        self.details: dict[str, str] = {}
+
+    def add(self, event: PhasesRefused) -> None:
+        """Count a line."""
+        self.counts[event.reason] = self.counts.get(event.reason, 0) + 1
+        self.details[event.reason] = event.detail
 
 
 def _join(total: _Sums, part: _Sums) -> None:

@@ -25,6 +25,7 @@ from specmon.events import (
     LaunchContinued,
     Launched,
     LogEvent,
+    PhasesRefused,
     PhasesTimed,
     PrefillColumns,
     ProcessStarted,
@@ -297,6 +298,8 @@ class History:
                 self._drafted(event, block.clock)
             case PhasesTimed():
                 life.phases_timed(event)
+            case PhasesRefused():
+                life.phases_refused.add(event)
             case DialectFailed():
                 self.dialect_failure = (event.engine, event.detail)
             case FormatsClash():

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from specmon.analysis.drafttimes import DraftTimes
 from specmon.analysis.figures import LevelFigures, PhaseFigures, RunFigures
 from specmon.analysis.load import Band
-from specmon.analysis.phasetimes import PhaseSource, PhaseTimes
+from specmon.analysis.phasetimes import PhaseSource, PhaseTimes, RefusedLines
 from specmon.analysis.run import RunStatistics
 from specmon.analysis.steps import StepTimes
 from specmon.events import Crashed, DraftsTimed, Habits, LogEvent, PhasesTimed
@@ -64,6 +64,7 @@ class Life:
         self.statistics_off: str | None = None  # the server's own word for why it prints none
         self.step_times = StepTimes()
         self.phase_times = PhaseTimes()
+        self.phases_refused = RefusedLines()
         self.draft_steps: int | None = None  # k, as a draft line shows it by its positions
         self.kv_full = 0  # samples with a full cache and requests waiting
         self.continues: Life | None = None  # the life that this one turned out to be a part of

@@ -10,7 +10,7 @@ NOTICE_KINDS = (
     *("conditions_unread", "cut_columns", "dialect_failed", "formats_clash"),
     *("gap", "kv_full", "mixed_servers", "no_clean_samples"),
     *("no_common_level", "no_date", "not_a_server_log", "outliers"),
-    *("outside_window", "phases_disagree", "prefill_heavy", "ranks_missing"),
+    *("outside_window", "phases_disagree", "phases_refused", "prefill_heavy", "ranks_missing"),
     *("reference_misfit", "reference_younger", "restart", "role_conflict"),
     *("speculation_inactive", "stats_missing", "unparsed"),
 )

@@ -5,13 +5,39 @@ from __future__ import annotations
 from specmon.analysis.figures import PhaseFigures
 from specmon.monitor.life import Life
 from specmon.monitor.notice import Notice
+from specmon.visible import visible
 
 _PHASES_DIFFER = 0.1
+_LONGEST_SHOWN = 40  # characters of a figure that is none
 MUCH_PROMPT = 0.1  # prompt tokens for each generated one, from which a window is no longer decoding alone
 
 
 def of_phases(life: Life) -> list[Notice]:
     """Phase times are evidence of their own: whether they agree with the throughput is worth a word."""
+    return [*_of_refused(life), *_of_times(life)]
+
+
+def _of_refused(life: Life) -> list[Notice]:
+    """Lines of the probe that gave no figure, and what to do about each kind."""
+    refused = life.phases_refused
+    version, figure = (visible(refused.details.get(reason, ""))[:_LONGEST_SHOWN] for reason in ("version", "figure"))
+    said = {
+        "version": f"written in version {version} of the line, and this specmon reads version 1. Update specmon, or "
+        "install in the server's environment the specmon-probe that came with it.",
+        "cut": "cut short. Read the log from the file, not from a terminal.",
+        "figure": f"with a figure that is no time, `{figure}`. Look whether something rewrites the log on its way; if "
+        "nothing does, report the line with the version of SGLang.",
+        "sum": "with phases that add up to more than the whole cycle. If nothing cuts the ends of lines, report one of "
+        "them with the version of SGLang.",
+    }
+    return [
+        Notice("phases_refused", f"{count} phase line{'s' if count > 1 else ''} not counted: {said[reason]}")
+        for reason, count in refused.counts.items()
+        if reason in said
+    ]
+
+
+def _of_times(life: Life) -> list[Notice]:
     phases = life.phases
     if phases is None:
         return []
