@@ -24,7 +24,7 @@ from specmon.events import (
     Progressed,
     ProgressEnded,
 )
-from specmon.formats import nccl
+from specmon.formats import deaths, nccl
 from specmon.formats.llamacpp.launch import LaunchWatch
 from specmon.formats.llamacpp.lifecycle import read_fact
 from specmon.formats.llamacpp.line import CHILD, UPTIME, Line, read_line
@@ -95,8 +95,18 @@ class LlamaCppParser:
             end = end if is_ended else len(block)
             self._read(block[begin : min(end, begin + _LONGEST_LINE)], start + begin, is_ended)
             position = end
+        self._read_deaths(b"\n" + block, start)
         self._end = start + len(block)
         return self._block(start, block.count(b"\n"))
+
+    def _read_deaths(self, text: bytes, start: int) -> None:
+        for match in deaths.SCAN.finditer(text):
+            self._close()
+            end = text.find(b"\n", match.end())
+            if crash := deaths.read_death(
+                text[match.start() + 1 : end if end >= 0 else len(text)], start + match.start()
+            ):
+                self._events.append(crash)
 
     def finish(self) -> Block:
         """The last request of the stream may still wait for a draft line."""
