@@ -85,7 +85,7 @@ class LogReader:
 
     def _feed_wrapped(self, data: bytes, offset: int) -> list[Portion]:
         """Read lines some of which a terminal has broken."""
-        rejoiner = self._rejoiner = self._rejoiner or Rejoiner()
+        rejoiner = self._rejoiner = self._rejoiner or Rejoiner(data)
         touched: Touched = {}
         end = offset + len(data)
         position = offset
@@ -94,13 +94,16 @@ class LogReader:
             whole = rejoiner.take(line.removesuffix(b"\n"), position)
             if not is_ended:
                 whole += rejoiner.give_up()
-            for text, at, pieces in whole:
-                for _ in range(pieces):
-                    self._plain.count_line()
-                self._take_line(text, at, is_ended, touched)
+            self._take_joined(whole, touched, is_ended=is_ended)
             position += len(line)
         touched[self._plain.stream.key] = None
         return [portion for key in touched for portion in self._streams[key].flush(offset, end)]
+
+    def _take_joined(self, lines: list[tuple[bytes, int, int]], touched: Touched, *, is_ended: bool) -> None:
+        for text, offset, pieces in lines:
+            for _ in range(pieces):
+                self._plain.count_line()
+            self._take_line(text, offset, is_ended, touched)
 
     def interrupt(self) -> None:
         """Bytes are missing, or another file follows: what comes next does not go on with a split line."""
@@ -114,6 +117,8 @@ class LogReader:
     def finish(self) -> list[Portion]:
         """The source has ended: what was held back is read now, by the first dialect if nobody else claims it."""
         touched: Touched = {}
+        if self._rejoiner is not None:
+            self._take_joined(self._rejoiner.give_up(), touched, is_ended=True)
         for group, members in self._members.items():
             for server, lines, counted in members.finish():
                 self._hand_over(group, server, lines, counted, touched)
