@@ -53,7 +53,7 @@ class LogReader:
 
     def feed(self, data: bytes, offset: int) -> list[Portion]:
         """Read whole lines that begin at byte `offset` of the source. Never raises on input."""
-        is_long = len(data) >= _LONG and not self._customs and not self._parts
+        is_long = len(data) >= _LONG and not self._customs and not self._parts and self._rejoiner is None
         if is_long and (portions := self._plain.read_long(data, offset, PLAIN_SCAN, COLOUR_SCAN)) is not None:
             return portions
         text = b"\n" + data

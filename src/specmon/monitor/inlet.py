@@ -104,7 +104,7 @@ class Inlet:
             stream.names = portion.stream.names or stream.names
             stream.lines += portion.block.lines
             stream.hidden += portion.hidden
-            if stream.server is None and portion.engine is not None and _is_proven(portion.block):
+            if stream.server is None and portion.engine is not None and portion.block.recognised:
                 self._assign(stream)
             if stream.server is not None and stream.server.first_at is None:
                 stream.server.first_at = portion.proven_at
@@ -199,11 +199,6 @@ def _times(blocks: Iterable[Block]) -> list[tuple[int, float]]:
         found += zip(block.decode.offset, block.decode.at, strict=True)
         found += [(event.offset, event.at) for event in block.events if event.at is not None]
     return sorted(found)
-
-
-def _is_proven(block: Block) -> bool:
-    """Whether an engine has recognised its lines; a statistics line in a record of another logger is one, too."""
-    return bool(block.recognised or len(block.decode))
 
 
 def _is_empty(block: Block) -> bool:

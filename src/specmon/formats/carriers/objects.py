@@ -26,7 +26,8 @@ from specmon.formats.stamps import STAMP, StampReader
 # What an engine's line begins with; some forwarder's stamp may stand in front.
 _RECORD = (
     rb"(?:20\d\d-\d\d-\d\dT[\d:.]{8,20}(?:Z|[+-]\d\d:?\d\d) )?(?:\[20\d\d-\d\d-\d\d[ T]|\[\d\d/\d\d/20\d\d-"
-    rb"|(?:\([A-Z][\w.-]{2,40} pid=\d{1,10}\) )?(?:INFO|WARNING|ERROR) \d\d-\d\d \d\d:|\d{1,9}\.\d\d\.\d{3}\.\d{3} [IWED] )"
+    rb"|(?:\([A-Z][\w.-]{2,40} pid=\d{1,10}\) )?(?:INFO|WARNING|ERROR) \d\d-\d\d \d\d:"
+    rb"|\d{1,9}\.\d\d\.\d{3}\.\d{3} [IWED] )"
 )
 _TEXTS = ("textPayload", "message", "msg", "line", "body", "content")
 START = (

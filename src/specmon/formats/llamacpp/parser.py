@@ -56,6 +56,7 @@ _SIGNS = re.compile(
     rb"|GGML_ASSERT\(| error: |terminate called after |run with -h|done request: POST| set by environment to "
 )
 _PREFIXED = re.compile(rb"^(?:" + CHILD + rb")?" + UPTIME, re.MULTILINE)
+_JSON_LINE = b'{"type":"log","time":'
 _SLOT = re.compile(rb"slot {1,16}([\w()]{1,64}): id {1,8}(\d{1,6}) \| task {1,4}(-?\d{1,12}) \| ?")
 _LONGEST_LINE = 65_536  # bytes of a line that are looked at
 _ANSWER = re.compile(
@@ -86,7 +87,7 @@ class LlamaCppParser:
 
     def feed(self, block: bytes, start: int) -> Block:
         """Read a block of whole lines; a last line without a line feed is read as a pending one."""
-        self._recognised = len(_PREFIXED.findall(block))
+        self._recognised = len(_PREFIXED.findall(block)) + block.count(_JSON_LINE)
         position = 0
         while (sign := _SIGNS.search(block, position)) is not None:
             begin = block.rfind(b"\n", 0, sign.start()) + 1
