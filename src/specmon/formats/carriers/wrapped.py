@@ -30,15 +30,17 @@ _WHOLE = {
     None: re.compile(rb"#queue-req: \d{1,9}\b"),
 }
 _KEYS = re.compile(
+    rb"(?="
     rb"batch[,.] #|#running-req: |#token: \d|, token usage: |accept len: |accept rate: |graph: \w|, gen throughput "
     rb"|throughput \(token/s\): |#queue-req: |#new-\w{3,5}: |#cached-token: |(?:prompt|generation) throughput: "
     rb"|\d tokens/s, |Running: \d|Waiting: \d|\d reqs, |cache usage: |cache hit rate: |\bKV cache|Prefix cache"
     rb"|SpecDecoding metrics: |Mean acceptance length: |Accepted throughput: |Drafted throughput: |Accepted: \d"
     rb"|Drafted: \d|\d tokens, |Per-position acceptance rate: |Draft acceptance rate: |, Avg |\b(?:cuda|npu|cpu) graph"
-    rb"|, #\w|: \d|, \w{3}"
+    rb"|, #\w|: \d|, \w{3})"
 )
 _NARROWEST = 40  # columns
 _LONGEST_WORD = 16  # columns that are free behind a line that was broken between words
+_MOST_PIECES = 12
 _LONGEST = 2000  # bytes of a whole line
 
 
@@ -76,7 +78,8 @@ class Rejoiner:
         """
         done = []
         size = sum(len(piece) for piece, _ in self._held) + len(line)
-        if self._held and (size > _LONGEST or _REST.fullmatch(line) is None):
+        is_long = size > _LONGEST or len(self._held) >= _MOST_PIECES
+        if self._held and (is_long or _REST.fullmatch(line) is None):
             done += self.give_up()
         if not self._held and (_HEAD.match(line) is None or len(line) < _NARROWEST):
             return [*done, (line, offset, 0)]
