@@ -57,7 +57,8 @@ class LogReader:
         if is_long and (portions := self._plain.read_long(data, offset, PLAIN_SCAN, COLOUR_SCAN)) is not None:
             return portions
         text = b"\n" + data
-        if self._rejoiner is not None or is_wrapped(text, PLAIN_SCAN):
+        self.look_at(data, text)
+        if self._rejoiner is not None:
             return self._feed_wrapped(data, offset)
         scan = COLOUR_SCAN if b"\x1b" in data else PLAIN_SCAN
         match = scan.search(text)
@@ -85,7 +86,7 @@ class LogReader:
 
     def _feed_wrapped(self, data: bytes, offset: int) -> list[Portion]:
         """Read lines some of which a terminal has broken."""
-        rejoiner = self._rejoiner = self._rejoiner or Rejoiner(data)
+        rejoiner = self._rejoiner or Rejoiner(data)
         touched: Touched = {}
         end = offset + len(data)
         position = offset
@@ -104,6 +105,11 @@ class LogReader:
             for _ in range(pieces):
                 self._plain.count_line()
             self._take_line(text, offset, is_ended, touched)
+
+    def look_at(self, data: bytes, text: bytes | None = None) -> None:
+        """See whether a screen has broken lines of a block that will be fed, as a whole or in smaller blocks."""
+        if self._rejoiner is None and is_wrapped(b"\n" + data if text is None else text, PLAIN_SCAN):
+            self._rejoiner = Rejoiner(data)
 
     def interrupt(self) -> None:
         """Bytes are missing, or another file follows: what comes next does not go on with a split line."""

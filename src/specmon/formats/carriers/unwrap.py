@@ -88,9 +88,13 @@ class Unwrapper:
         line = Envelope(_ESCAPES.sub(b"", text))
         names: list[str] = []
         while len(names) < _MOST_LAYERS and not any(claims(line.text) for claims in self._claims):
-            if (found := _WHICH.match(line.text)) is None or not self._open[found.lastgroup or ""](line):
+            if (found := _WHICH.match(line.text)) is None:
+                break
+            if not self._open[found.lastgroup or ""](line) and not line.is_header:
                 break
             names.append(_WORDS.get(found.lastgroup or "", found.lastgroup or ""))
+            if line.is_header:
+                break
             line.text = _ESCAPES.sub(b"", line.text)
         return tuple(names)
 
