@@ -39,6 +39,7 @@ ALLOWED: dict[str, set[str]] = {
         "secrets",
         "sources.events",
         "sources.framing",
+        "sources.utf16",
         "visible",
     },
     "reports": {"", "analysis", "events", "monitor", "references", "visible"},  # "" is the version

@@ -20,6 +20,7 @@ from specmon.secrets import hide_in_text
 from specmon.sources.address import parse_source
 from specmon.sources.events import Chunk, Refused
 from specmon.sources.framing import LineFramer
+from specmon.sources.utf16 import Utf16Reader
 from specmon.visible import visible
 
 _LONGEST = 160  # characters of a line that are shown
@@ -66,9 +67,9 @@ def explain(*, log: str, limit: int, form: Literal["text", "json"], format_files
 
 
 async def _read(log: str, explainer: Explainer, account: _Account) -> None:
-    framer = LineFramer()
+    framer, utf16 = LineFramer(), Utf16Reader()
     async for chunk in _chunks(log):
-        if (framed := framer.feed(chunk.data, chunk.offset)) is not None:
+        if (framed := framer.feed(*utf16.feed(chunk.data, chunk.offset))) is not None:
             account.add(explainer.feed(framed.data, framed.offset))
     if (framed := framer.finish()) is not None:
         account.add(explainer.feed(framed.data, framed.offset))

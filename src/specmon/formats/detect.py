@@ -26,6 +26,8 @@ _SGLANG = (
     rb"\n(?:" + _RECORD + _FRONT + rb"(?:\[?20\d\d-[^\]\n]{6,96}\] )?"
     rb"(?:(?:Decode|Prefill) batch(?: \[\d{1,15}\])?[.,] ?#|server_args=(?:[A-Z]\w{0,63}\(|\{)"
     rb"|The server is fired up and ready)"
+    rb"|[^\n\"'{]{0,200}?\[20\d\d-[^\]\n]{6,96}\] (?:(?:Decode|Prefill) batch(?: \[\d{1,15}\])?[.,] ?#"
+    rb"|server_args=(?:[A-Z]\w{0,63}\(|\{)|The server is fired up and ready)"
     rb"|" + _FRONT + rb"\[20\d\d-[^\]\n]{6,24}(?: [A-Z_]{2,12}\d{1,6}){1,8}\] "
     rb"|" + _FRONT + rb"\[20\d\d-[^\]\n]{6,96}\] (?:" + STARTS + rb"|" + FAMILIAR + rb")"
     rb"|[^\n]{0,160}?(?:\bsglang[./](?:srt|launch)|\bsglang::|\bimport sglang|launch_server\.py: error))"
@@ -54,6 +56,11 @@ _LLAMA = (
 _TRTLLM = (
     rb"\n[^\n\"'{]{0,64}?(?:\[\d\d/\d\d/\d{4}-\d\d:\d\d:\d\d\] \[TRT-LLM\]|\[TensorRT-LLM\]|\[TRT-LLM\]"
     rb"|iter = \d{1,15}, global_rank = )"
+)
+
+# uvicorn's answers as SGLang has them written: all that is left of its log when stderr went elsewhere.
+_SGLANG_ANSWER = re.compile(
+    rb"\n\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{3})?\] INFO: {5}[^ \n\"']{1,64} - \"POST /(?:generate|v1/)"
 )
 
 # Lines of which one is enough to say that another engine has taken over a log whose engine was known: statistics
@@ -123,6 +130,12 @@ class Detector:
             if match is not None and (found is None or match.start() < found[0]):
                 found = match.start(), dialect
         return found
+
+    def guess(self, text: bytes) -> Dialect | None:
+        """Whose a log is likely to be in which no line proves an engine; `text` begins with a line feed."""
+        if _SGLANG_ANSWER.search(text) is None:
+            return None
+        return next((dialect for dialect in self.dialects if dialect.engine == "sglang"), None)
 
     def change(self, text: bytes, engine: str) -> tuple[int, Dialect] | None:
         """The first line in a log of `engine` that proves another one."""

@@ -62,6 +62,7 @@ class Explainer:
 
     def feed(self, data: bytes, offset: int) -> Iterator[ExplainedLine]:
         """Take whole lines in."""
+        self._reader.look_at(data)
         for raw in _split(data):
             self._number += 1
             line = ExplainedLine(self._number, offset, raw.rstrip(b"\r\n ")[:_LONGEST_TEXT])

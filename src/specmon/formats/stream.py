@@ -192,10 +192,18 @@ class StreamReader:
         """The stream has ended."""
         portions = []
         if self._parser is None and self._held:
-            portions += self._open(self._detector.dialects[0], self._take_held(), is_proven=False)
+            held = self._take_held()
+            likely = self._likely(held)
+            portions += self._open(likely or self._detector.dialects[0], held, is_proven=likely is not None)
         if self._parser is not None:
             portions.append(self._portion(self._parser.finish()))
         return portions
+
+    def _likely(self, held: list[_Held]) -> Dialect | None:
+        if not isinstance(self._detector, Detector):
+            return None
+        found = (self._detector.guess(b"\n" + part.text) for part in held)
+        return next((dialect for dialect in found if dialect is not None), None)
 
     def _read(self, text: bytes, start: int, file_start: int | None, lines: int | None) -> list[Portion]:
         """Read text that begins at an offset of the stream; `lines` is None when none of it was carried."""

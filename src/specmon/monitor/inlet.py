@@ -17,6 +17,7 @@ from specmon.monitor.loglines import LogBuffer
 from specmon.monitor.server import ServerMonitor
 from specmon.sources.events import CaughtUp, Chunk, Connected, Gap, Rotated, SourceEvent
 from specmon.sources.framing import LineFramer
+from specmon.sources.utf16 import Utf16Reader
 
 _WAITING_BLOCKS = 100  # of a stream of which no line was recognised yet
 
@@ -49,6 +50,7 @@ class Inlet:
         self._another = another  # announces a server of this source by the number that tells it apart
         self._reader = reader
         self._framer = LineFramer()
+        self._utf16 = Utf16Reader()
         self._log = log
         self._streams: dict[Key, _Stream] = {}
         self._base = 0  # position of the present file's first byte
@@ -65,7 +67,8 @@ class Inlet:
                 if not self.servers[0].has_text:
                     self.servers[0].has_text = bool(event.data) and not event.data.isspace()
                 self._end = self._base + event.offset + len(event.data)
-                if (framed := self._framer.feed(event.data, self._base + event.offset)) is not None:
+                data, offset = self._utf16.feed(event.data, self._base + event.offset, self._base)
+                if (framed := self._framer.feed(data, offset)) is not None:
                     arrived_at = None if event.offset < self._backlog_end else event.at
                     self._take(self._reader.feed(framed.data, framed.offset), arrived_at)
             case Connected():
@@ -98,6 +101,7 @@ class Inlet:
     def _take(self, portions: list[Portion], arrived_at: float | None, *, is_over: bool = False) -> None:
         for portion in portions:
             stream = self._streams.setdefault(portion.stream.key, _Stream(portion.stream.names))
+            stream.names = portion.stream.names or stream.names
             stream.lines += portion.block.lines
             stream.hidden += portion.hidden
             if stream.server is None and portion.engine is not None and portion.block.recognised:

@@ -165,6 +165,8 @@ class Life:
         """An exception or a dead child; False when it belongs to an orderly stop."""
         if self._is_stopping or self._has_exited:
             return False
+        if event.cause == "death" and self._is_crashed:
+            return False  # Python, the C++ runtime and the shell tell of the same end, each in its words
         self._is_crashed = True
         self.happenings.append(Happening("crash", event.at, event.rank, detail=event.detail or event.cause))
         self.statistics.retract(event.rank)

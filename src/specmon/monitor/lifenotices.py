@@ -100,8 +100,12 @@ def _lacks_stats(server: ServerMonitor, life: Life, *, is_finished: bool) -> boo
     answered = server.last_answer_at
     if server.outside:
         return False  # there are some, only not in the times asked for
-    if life.statistics.samples or not life.is_ready:
+    if life.statistics.samples:
         return False
+    if not life.is_ready:
+        # Without stderr even the line that says that the server is ready is missing.
+        is_bare = not life.statistics.prefill_lines and life.launch is None
+        return is_finished and is_bare and server.engine == "sglang" and server.history.answers > 0
     if life.ready_at is None or answered is None:
         # uvicorn prints no time below vLLM, so only the end of the log can tell.
         return is_finished and answered is None and server.history.answers > 0

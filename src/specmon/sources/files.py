@@ -54,9 +54,18 @@ _OPENERS: dict[str, Callable[[str], BinaryIO]] = {
 }
 
 
+_MAGIC = ((b"\x1f\x8b", ".gz"), (b"BZh", ".bz2"), (b"\xfd7zXZ\0", ".xz"), (b"\x28\xb5\x2f\xfd", ".zst"))
+
+
 def is_compressed(path: str) -> bool:
     """Whether a file is compressed, by its name."""
     return Path(path).suffix.lower() in _OPENERS
+
+
+def _opener_of(path: str, found: FoundFile) -> Callable[[str], BinaryIO] | None:
+    """How to unpack a file: its first bytes tell, and its name for one that is damaged or empty."""
+    suffix = next((suffix for magic, suffix in _MAGIC if found.identity.head.startswith(magic)), None)
+    return _OPENERS.get(suffix or Path(path).suffix.lower())
 
 
 def is_pipe(path: str) -> bool:
@@ -65,11 +74,11 @@ def is_pipe(path: str) -> bool:
 
 
 def read_whole(path: str, *, clock: Callable[[], float] = time.time) -> Iterator[SourceEvent]:
-    """What a file holds at this moment, unpacked by its name; UnreadableInput when it cannot be opened."""
+    """What a file holds at this moment, unpacked where needed; UnreadableInput when it cannot be opened."""
     found = look_at(path)
     if isinstance(found, NoFile):
         raise UnreadableInput(f"{path}: {found.reason}. Name a log file that can be read.")
-    if (opener := _OPENERS.get(Path(path).suffix.lower())) is not None:
+    if (opener := _opener_of(path, found)) is not None:
         yield from _read_compressed(path, opener, found, clock)
         return
     try:

@@ -120,6 +120,9 @@ class LineFramer:
         return skipped
 
     def _framed(self, block: bytes, start: int, skipped: int) -> Framed:
+        if block.startswith(b"\0"):  # a hole that stands between two blocks belongs to no line
+            text = block.lstrip(b"\0")
+            block, start = text, start + len(block) - len(text)
         if start == 0 and block.startswith(_BOM):
             block, start = block[len(_BOM) :], len(_BOM)
         if len(block) > self._max_line:

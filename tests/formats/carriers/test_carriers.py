@@ -83,7 +83,6 @@ def test_carrier_is_taken_off_and_its_label_kept(line: bytes, text: bytes, names
         b"(EngineCore_DP0 pid=1) INFO 11-30 15:41:36 [core.py:1] x",
         b"0.06.563.693 I slot print_timing: id  3 | task 1 | eval time = 1 ms",
         b"slot print_timing: id  0 | task 1 | ",
-        b"[53409] 15.44.253.775 I slot print_timing: id  0 | task 689 | n_decoded = 140",
         b"[04/30/2025-09:56:49] [TRT-LLM] [I] iter = 198, global_rank = 0",
         b'{"type":"log","time":5334002,"level":"info","msg":"slot print_timing"}',
         b'{"asctime": "2026-11-30 15:51:32,798", "message": "Engine 000: "}',
@@ -99,6 +98,14 @@ def test_carrier_is_taken_off_and_its_label_kept(line: bytes, text: bytes, names
 def test_line_of_an_engine_is_no_carriers(line: bytes) -> None:
     assert Unwrapper().open(line).text == line
     assert not PLAIN_SCAN.search(b"\n" + line)
+
+
+def test_child_of_a_router_is_told_by_its_port_which_stays_for_the_dialect() -> None:
+    line = b"[53409] 15.44.253.775 I slot print_timing: id  0 | task 689 | n_decoded = 140"
+    envelope = Unwrapper().open(line)
+    assert envelope.text == line
+    assert envelope.label is not None
+    assert envelope.label.names == ("53409",)
 
 
 def test_hidden_line_of_the_journal_is_told_with_its_mend() -> None:

@@ -70,6 +70,10 @@ def test_absent_is_never_zero() -> None:
     assert (block.decode.accept_len[1], block.decode.usage[1]) == (2.10, 0.5)
 
 
+def test_a_factor_may_be_a_fraction_because_a_sixtieth_has_no_end() -> None:
+    assert list(block_of("B=1 R=12,000\n", unit={"tok_s": "1/60"}).decode.tok_s) == [200.0]
+
+
 def test_the_last_line_counts_only_when_it_cannot_be_half_a_figure() -> None:
     assert len(block_of("B=1 R=75").decode) == 0
     assert len(block_of("B=1 R=75 done").decode) == 1
@@ -84,6 +88,7 @@ def test_progress_bars_and_colours_do_not_hide_a_line() -> None:
     ("regex", "constants", "line", "tok_s"),
     [
         (r"B=(?P<running>\d+) r=(?P<tok_s_per_request>\S+)", {}, "B=4 r=20", 80.0),
+        (r"B=(?P<running>\d+) tpot=(?P<ms_per_token>\S+)", {}, "B=4 tpot=12.5", 320.0),
         (r"n=(?P<tokens>\d+) in (?P<window_s>\S+)s", {"running": 2}, "n=500 in 5.0s", 100.0),
         (r"B=(?P<running>\d+) C=(?P<cycle_ms>\S+) A=(?P<accept_len>\S+)", {}, "B=2 C=20 A=2", 200.0),
         (r"B=(?P<running>\d+) C=(?P<cycle_ms>\S+) a=(?P<accepted_per_cycle>\S+)", {}, "B=2 C=20 a=1", 200.0),

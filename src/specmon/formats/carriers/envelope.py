@@ -43,6 +43,7 @@ class Envelope:
     channel: bytes = b""  # stdout or stderr: their split lines must not be mixed up
     is_partial: bool = False  # the rest of the line comes with the next one of its channel
     is_supervisor: bool = False  # not the server's own words, but those of who started it
+    is_header: bool = False  # says whose the lines after it are
     is_hidden: bool = False  # the carrier shows only how long the line was
 
     def stamp(self, at: float, clock: Clock, utc_offset_s: int | None) -> None:

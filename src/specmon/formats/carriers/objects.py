@@ -5,7 +5,10 @@
 
 docker cuts lines at 16 kB: all pieces but the last come without a line feed. journalctl gives a message with
 control characters as a list of bytes, and leaves one of more than 4 kB out unless it is called with -a.
-An engine's own JSON records hold other keys and stay as they are.
+>>> {"textPayload":"[2026-01-01 10:00:00 TP0] Decode batch. …","timestamp":"2026-01-01T10:00:00Z"}
+>>> {"level":"info","ts":1767261600.1,"msg":"INFO 01-01 10:00:00 [loggers.py:127] Engine 000: …"}
+
+An engine's own JSON records hold other keys, or a message without a record's beginning, and stay as they are.
 """
 
 from __future__ import annotations
@@ -20,8 +23,20 @@ from specmon.formats.carriers.journald import label_process
 from specmon.formats.carriers.kubectl import pod_label
 from specmon.formats.stamps import STAMP, StampReader
 
-START = rb"\{[^\n]{0,4096}?\"(?:log|MESSAGE|__REALTIME_TIMESTAMP)\" ?:"
+# What an engine's line begins with; some forwarder's stamp may stand in front.
+_RECORD = (
+    rb"(?:20\d\d-\d\d-\d\dT[\d:.]{8,20}(?:Z|[+-]\d\d:?\d\d) )?(?:\[20\d\d-\d\d-\d\d[ T]|\[\d\d/\d\d/20\d\d-"
+    rb"|(?:\([A-Z][\w.-]{2,40} pid=\d{1,10}\) )?(?:INFO|WARNING|ERROR) \d\d-\d\d \d\d:"
+    rb"|\d{1,9}\.\d\d\.\d{3}\.\d{3} [IWED] )"
+)
+_TEXTS = ("textPayload", "message", "msg", "line", "body", "content")
+START = (
+    rb"\{[^\n]{0,4096}?(?:\"(?:log|MESSAGE|__REALTIME_TIMESTAMP)\" ?:"
+    rb"|\"(?:" + "|".join(_TEXTS).encode() + rb")\" ?: ?\"" + _RECORD + rb")"
+)
 _KEYS = re.compile(START)
+_BEGINS = re.compile(_RECORD.decode())
+_TIMES = ("timestamp", "@timestamp", "time", "ts", "receiveTimestamp")
 _TIME = re.compile(rb"(" + STAMP + rb")(Z|[+-]\d\d:?\d\d)?")
 
 _LAST_S = 4_102_444_800  # 2100-01-01: what lies behind it is no time of a log
@@ -43,13 +58,34 @@ class Objects:
             return False
         if not isinstance(found, dict):
             return False
-        if isinstance(text := found.get("log"), str) and ("stream" in found or "time" in found):
+        text = found.get("log")
+        if isinstance(text, str) and ("stream" in found or "time" in found or _BEGINS.match(text)):
             self._docker(line, found, text)
             return True
         if "MESSAGE" in found and ("__REALTIME_TIMESTAMP" in found or "_PID" in found or "_SYSTEMD_UNIT" in found):
             self._journal(line, found, found["MESSAGE"])
             return True
+        for key in _TEXTS:
+            if isinstance(text := found.get(key), str) and _BEGINS.match(text):
+                self._forwarded(line, found, text)
+                return True
         return False
+
+    def _forwarded(self, line: Envelope, found: dict[str, Any], text: str) -> None:
+        """A forwarder's record around a whole line of the server."""
+        line.text = _bytes_of(text)
+        for key in _TIMES:
+            value = found.get(key)
+            if isinstance(value, str) and (match := _TIME.match(value.encode("utf-8", "replace"))):
+                stamp = self._stamps.read(match[1], match[2] or b"")
+                line.stamp(stamp.at, Clock.DATED, stamp.utc_offset_s)
+                break
+            if isinstance(value, float | int) and not isinstance(value, bool) and 1e9 < value < _LAST_S:
+                line.stamp(float(value), Clock.DATED, 0)
+                break
+        pod = found.get("kubernetes")
+        if isinstance(pod, dict) and isinstance(name := pod.get("pod_name"), str):
+            line.name(pod_label(name, str(pod.get("container_name") or "")))
 
     def _docker(self, line: Envelope, found: dict[str, Any], text: str) -> None:
         line.channel = str(found.get("stream", "")).encode("utf-8", "replace")

@@ -15,6 +15,8 @@ from specmon.events import Crashed, Exited, LogEvent, ServiceStarted, StopReques
 _ENDED = re.compile(
     rb"(?:Main process exited, code=(exited|killed|dumped), status=(\d{1,3})/|exited with code (\d{1,3}))"
 )
+# The main process may outlive the child that was killed; the unit does not.
+_FAILED = re.compile(rb"\.service: Failed with result '(oom-kill|watchdog|core-dump)'")
 _STARTED = re.compile(rb"Started (?!Session )\S")
 _STOPPING = re.compile(rb"Stopping \S")
 _STOPPED = re.compile(rb"Stopped \S|(?:^|: )Deactivated successfully|Scheduled restart job|: Succeeded\.")
@@ -39,6 +41,8 @@ def read_supervisor(text: bytes, offset: int) -> LogEvent | None:
         if is_orderly:
             return Exited(offset, detail=detail)
         return Crashed(offset, cause="exit", detail=detail, exit_code=code)
+    if _FAILED.search(text):
+        return Crashed(offset, cause="death", detail=detail)
     if _STARTED.match(text):
         return ServiceStarted(offset)
     if _STOPPING.match(text):

@@ -11,12 +11,14 @@ from collections.abc import Callable, Sequence
 
 from specmon.formats.carriers import (
     compose,
+    files,
     journald,
     kubectl,
     markdown,
     objects,
     pylogging,
     ray,
+    router,
     srun,
     stamped,
 )
@@ -29,13 +31,21 @@ _STARTS = (
     ("journald", journald.START),
     ("stamped", stamped.START),
     ("pylogging", pylogging.START),
+    ("files", files.START),
     ("compose", compose.START),
     ("ray", ray.START),
     ("srun", srun.START),
+    ("router", router.START),
     ("objects", objects.START),
     ("markdown", markdown.START),
 )
-_WORDS = {"bracket": "python logging", "pylogging": "python logging", "stamped": "stamps", "objects": "json"}
+_WORDS = {
+    "bracket": "python logging",
+    "pylogging": "python logging",
+    "stamped": "stamps",
+    "objects": "json",
+    "files": "file names",
+}
 _WHICH = re.compile(rb"|".join(rb"(?P<%b>%b)" % (name.encode(), start) for name, start in _STARTS))
 # The usual line of SGLang costs a look at its first three bytes and at those behind its stamp, no more.
 _CARRIED = (
@@ -64,9 +74,11 @@ class Unwrapper:
             "stamped": stamped.Stamped().unwrap,
             "pylogging": (logging := pylogging.PythonLogging()).unwrap,
             "bracket": logging.unwrap,
+            "files": files.unwrap,
             "compose": compose.unwrap,
             "ray": ray.unwrap,
             "srun": srun.unwrap,
+            "router": router.unwrap,
             "objects": objects.Objects().unwrap,
             "markdown": markdown.unwrap,
         }
@@ -76,9 +88,13 @@ class Unwrapper:
         line = Envelope(_ESCAPES.sub(b"", text))
         names: list[str] = []
         while len(names) < _MOST_LAYERS and not any(claims(line.text) for claims in self._claims):
-            if (found := _WHICH.match(line.text)) is None or not self._open[found.lastgroup or ""](line):
+            if (found := _WHICH.match(line.text)) is None:
+                break
+            if not self._open[found.lastgroup or ""](line) and not line.is_header:
                 break
             names.append(_WORDS.get(found.lastgroup or "", found.lastgroup or ""))
+            if line.is_header:
+                break
             line.text = _ESCAPES.sub(b"", line.text)
         return tuple(names)
 

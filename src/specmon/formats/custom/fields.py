@@ -40,6 +40,7 @@ FIELDS: dict[str, Field] = {
     "process": Field("pid", "which process wrote the line", _TIMED),
     "tok_s": Field("tokens/s", "R: generated tokens a second, all requests of the rank together", (DECODE,)),
     "tok_s_per_request": Field("tokens/s", "the same for one request; R is this times `running`", (DECODE,)),
+    "ms_per_token": Field("ms", "TPOT: one request's time for a token; R is 1000 x `running` / this", (DECODE,)),
     "running": Field("requests", "B: requests in the batch", (DECODE, PREFILL, PHASES)),
     "accept_len": Field("tokens", "A: tokens per request and cycle, the bonus token included", (DECODE, PHASES)),
     "accepted_per_cycle": Field("tokens", "A without the bonus token, so A less 1", (DECODE, PHASES)),

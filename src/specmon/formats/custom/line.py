@@ -135,6 +135,8 @@ class LineReader:
         accept = get("accept_len") if "accept_len" in line.pattern.given else figures.get("accept_len", 1.0)
         if "tok_s_per_request" in figures:
             tok_s = figures["tok_s_per_request"] * (1 if is_request else running)
+        elif get("ms_per_token") > 0:
+            tok_s = 1000 * (1 if is_request else running) / figures["ms_per_token"]
         elif get("window_s") > 0 and "tokens" in figures:
             tok_s = figures["tokens"] / figures["window_s"]
         elif get("cycle_ms") > 0:

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import math
+import re
 from functools import cached_property
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    field_validator,
+    model_validator,
+)
 
 from specmon.events import Covers
 from specmon.formats.custom.fields import DECODE, FIELDS, KINDS, PHASE_FIELDS, PHASES, allowed_in
@@ -19,6 +28,17 @@ NOTHING = "nothing"  # in a sample: no pattern reads the line
 _COVERS = {"cycles": Covers.WINDOW, "time": Covers.TICK, "request": Covers.REQUEST, "step": Covers.STEP}
 _ACCEPTANCE = {"accept_len", "accepted_per_cycle", "accept_rate", "accepted", "drafts"}
 
+_FRACTION = re.compile(r"\s*(\d{1,12}(?:\.\d{1,12})?)\s*/\s*(\d{1,12}(?:\.\d{1,12})?)\s*")
+
+
+def _factor(value: object) -> object:
+    """A factor may be written as a fraction: TOML has none, and 1/60 has no end."""
+    if isinstance(value, str) and (match := _FRACTION.fullmatch(value)) and float(match[2]) > 0:
+        return float(match[1]) / float(match[2])
+    return value
+
+
+Factor = Annotated[float, BeforeValidator(_factor), Field(gt=0, allow_inf_nan=False)]
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}$")]
 Value: TypeAlias = bool | int | float | str
 
@@ -55,7 +75,7 @@ class PatternModel(_Part):
     kind: str
     regex: str
     constants: Annotated[dict[str, Value], Field(alias="set")] = {}  # what every such line means without saying it
-    unit: dict[str, Annotated[float, Field(gt=0, allow_inf_nan=False)]] = {}  # figure = printed x factor
+    unit: dict[str, Factor] = {}  # figure = printed x factor
 
     @field_validator("kind")
     @classmethod
@@ -95,9 +115,9 @@ class PatternModel(_Part):
         if self.kind == DECODE:
             if "running" not in given:
                 return "`running`"
-            enough = ({"tok_s"}, {"tok_s_per_request"}, {"cycle_ms"}, {"tokens", "window_s"})
+            enough = ({"tok_s"}, {"tok_s_per_request"}, {"ms_per_token"}, {"cycle_ms"}, {"tokens", "window_s"})
             if not any(fields <= given for fields in enough):
-                return "`tok_s` (or `tok_s_per_request`, or `cycle_ms`, or `tokens` with `window_s`)"
+                return "`tok_s` (or `tok_s_per_request`, `ms_per_token` or `cycle_ms`, or `tokens` with `window_s`)"
         elif self.kind == PHASES and not given & set(PHASE_FIELDS):
             return f"one of {', '.join(PHASE_FIELDS)}"
         elif self.kind == "prefill" and "new_tokens" not in given:
@@ -152,7 +172,7 @@ class FormatModel(_Part):
     ranks: Literal["repeat", "add_up"] = "repeat"  # ranks without a DP number
     prefix: str | None = None  # dropped from the beginning of each line that has it
     time: TimeModel = TimeModel()
-    unit: dict[str, Annotated[float, Field(gt=0, allow_inf_nan=False)]] = {}
+    unit: dict[str, Factor] = {}
     patterns: Annotated[tuple[PatternModel, ...], Field(alias="pattern", min_length=1)]
     samples: Annotated[tuple[SampleModel, ...], Field(alias="sample", min_length=1)]
 

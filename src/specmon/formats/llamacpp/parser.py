@@ -24,7 +24,7 @@ from specmon.events import (
     Progressed,
     ProgressEnded,
 )
-from specmon.formats import nccl
+from specmon.formats import deaths, nccl
 from specmon.formats.llamacpp.launch import LaunchWatch
 from specmon.formats.llamacpp.lifecycle import read_fact
 from specmon.formats.llamacpp.line import CHILD, UPTIME, Line, read_line
@@ -56,6 +56,7 @@ _SIGNS = re.compile(
     rb"|GGML_ASSERT\(| error: |terminate called after |run with -h|done request: POST| set by environment to "
 )
 _PREFIXED = re.compile(rb"^(?:" + CHILD + rb")?" + UPTIME, re.MULTILINE)
+_JSON_LINE = b'{"type":"log","time":'
 _SLOT = re.compile(rb"slot {1,16}([\w()]{1,64}): id {1,8}(\d{1,6}) \| task {1,4}(-?\d{1,12}) \| ?")
 _LONGEST_LINE = 65_536  # bytes of a line that are looked at
 _ANSWER = re.compile(
@@ -86,7 +87,7 @@ class LlamaCppParser:
 
     def feed(self, block: bytes, start: int) -> Block:
         """Read a block of whole lines; a last line without a line feed is read as a pending one."""
-        self._recognised = len(_PREFIXED.findall(block))
+        self._recognised = len(_PREFIXED.findall(block)) + block.count(_JSON_LINE)
         position = 0
         while (sign := _SIGNS.search(block, position)) is not None:
             begin = block.rfind(b"\n", 0, sign.start()) + 1
@@ -95,8 +96,18 @@ class LlamaCppParser:
             end = end if is_ended else len(block)
             self._read(block[begin : min(end, begin + _LONGEST_LINE)], start + begin, is_ended)
             position = end
+        self._read_deaths(b"\n" + block, start)
         self._end = start + len(block)
         return self._block(start, block.count(b"\n"))
+
+    def _read_deaths(self, text: bytes, start: int) -> None:
+        for match in deaths.SCAN.finditer(text):
+            self._close()
+            end = text.find(b"\n", match.end())
+            if crash := deaths.read_death(
+                text[match.start() + 1 : end if end >= 0 else len(text)], start + match.start()
+            ):
+                self._events.append(crash)
 
     def finish(self) -> Block:
         """The last request of the stream may still wait for a draft line."""

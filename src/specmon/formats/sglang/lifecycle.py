@@ -129,7 +129,12 @@ _TABLE: tuple[tuple[re.Pattern[bytes], Maker], ...] = tuple(
         ),
         (rb"Cache flushed successfully", _flushed),
         (rb"[A-Z][A-Za-z]{2,40} hit an exception", _crashed("exception")),
-        (rb"(?:[A-Z][A-Za-z]{2,40} w|W)atchdog timeout \(self\.watchdog_timeout=[^\n]{0,64}", _crashed("watchdog")),
+        # A soft watchdog only tells: the server goes on.
+        (
+            rb"(?:[A-Z][A-Za-z]{2,40} w|W)atchdog timeout \(self\.watchdog_timeout="
+            rb"(?![^\n]{0,64}soft=True)[^\n]{0,64}",
+            _crashed("watchdog"),
+        ),
         (
             rb"Subprocess [\w-]{1,64} \(pid=\d{1,10}\) crashed with exit code (-?\d{1,6})",
             _subprocess,

@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING
 
 from specmon.events import Block, Crashed, EnvironmentSet, LaunchContinued, Launched
-from specmon.formats import nccl
+from specmon.formats import deaths, nccl
 from specmon.formats.sglang.endings import Endings, interrupts
 from specmon.formats.sglang.findings import Findings
 from specmon.formats.sglang.launch import RECORD, LaunchRecord
@@ -57,6 +57,7 @@ _NEEDLES = (
     b" batch", b"server_args=", nccl.NEEDLE, b"Traceback (most", b": error: ", b"usage: ", b"INFO: ", b"fired up",
     b"retracted_reqs", b"flushed", b"hit an exception", b"dog timeout", b" crashed with ", b"SIG", b"sigquit",
     b" is dead", b"Initialization failed", b" terminated with ", b"ut of memory", b"Capture ", b"kill_process_tree",
+    *deaths.NEEDLES,
 )  # fmt: skip
 _BODY = re.compile(
     rb"(?:^|(?<=[\s\]:|>-]))(?:((?:Decode|Prefill) batch(?: \[\d{1,15}\])?[,.] ?#)"
@@ -72,6 +73,7 @@ _ENDS_RECORD = re.compile(rb"Traceback \(most|[^\n]{0,256}? NCCL (?:INFO|WARN|ve
 # What has a meaning in the middle of a line, too: brackets with a year, answers, colours.
 _SPEAKING = re.compile(rb"\[\d{4}-|\] ?INFO|\x1b|\A\[?\d")
 _KEPT = 4096  # brackets that are remembered
+_HOLE = b" " * 512  # what a log that was cut under its writer has in front of the next line (framed NULs)
 _LONGEST_BEFORE = 2048  # bytes in front of a body: a bar and its blocks of three bytes each
 
 
@@ -251,6 +253,8 @@ class SglangParser:
                 found.recognised += 1
             is_ended = match.end() < len(text)
             for piece in line.split(b"\r"):
+                if piece.startswith(_HOLE):
+                    piece = piece.lstrip(b" ")
                 if piece:
                     self._read_other(piece, offset, is_ended, found)
                 offset += len(piece) + 1
@@ -289,6 +293,9 @@ class SglangParser:
             prefix = self._prefixes.loose(line[: json_body.start()] + b" " + line[json_body.end() :])
             found.recognised += 1
             self._read_body(_STATISTICS, json_body[1], prefix, offset, is_ended, found)
+            return
+        if death := deaths.read_death(line, offset):
+            found.events.append(death)
             return
         if usage := _USAGE.search(line):
             found.recognised += 1

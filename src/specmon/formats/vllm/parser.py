@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 from specmon.events import Block, Crashed, Drafted, EnvironmentSet, LogEvent, PhasesTimed, WentIdle
-from specmon.formats import nccl
+from specmon.formats import deaths, nccl
 from specmon.formats.traceback import TracebackReader
 from specmon.formats.vllm.findings import ClockSeen, Findings
 from specmon.formats.vllm.lifecycle import STARTS, Lifecycle
@@ -115,6 +115,7 @@ class VllmParser:
     def _positions(self, text: bytes, quick: dict[int, re.Match[bytes]]) -> Iterator[int]:
         """Where the lines begin that are worth a look, in order; all lines while a traceback is open."""
         wanted = set(quick)
+        wanted.update(match.start() for match in deaths.SCAN.finditer(text))
         kinds = [0, 0, 0]
         for match in quick.values():
             last = match.lastindex or 0
@@ -169,6 +170,11 @@ class VllmParser:
         if nccl.NEEDLE in line and (environment := nccl.read_environment(line)):
             name, value, pid = environment
             self._pairing.event(EnvironmentSet(offset, process=pid, name=name, value=value))
+            return
+        if deaths.SCAN.match(b"\n" + line):
+            # Whoever started the process says that it has ended: no draft line comes any more.
+            self._add(deaths.read_death(line, offset), found)
+            self._pairing.settle()
             return
         event, is_usage = self._lifecycle.read_usage(line, offset)
         if is_usage:
