@@ -170,9 +170,12 @@ def launch(server_args, ranks):
             sys.exit(process.exitcode)
 """
 
+# As the genuine one does, it loads the plugins before it imports what imports the scheduler.
 LAUNCH = """
 import argparse
 if __name__ == "__main__":
+    PLUGINS
+    LOAD_PLUGINS
     import types
     from sglang.srt.entrypoints.engine import launch
     launch(types.SimpleNamespace(**ARGS), RANKS_TO_START)

@@ -95,9 +95,10 @@ class Fake:
         files = {
             "torch.py": TORCH.replace("HAS_CUDA", str(self.has_cuda)),
             "sglang/__init__.py": "",
-            "sglang/launch_server.py": LAUNCH.replace("RANKS_TO_START", repr(self.start)).replace(
-                "ARGS", repr(arguments)
-            ),
+            "sglang/launch_server.py": LAUNCH.replace("LOAD_PLUGINS", load)
+            .replace("PLUGINS", plugins or "pass")
+            .replace("RANKS_TO_START", repr(self.start))
+            .replace("ARGS", repr(arguments)),
             "sglang/srt/__init__.py": "",
             "sglang/srt/runtime_context.py": "parallel = None\ndef get_parallel(): return parallel\n",
             "sglang/srt/entrypoints/__init__.py": "",

@@ -40,6 +40,14 @@ def test_function_gets_the_module_once_it_was_executed(package: str) -> None:
     assert seen == [1]
 
 
+def test_two_who_wait_for_one_module_are_both_called(package: str) -> None:
+    seen: list[str] = []
+    for name in ("first", "second"):
+        when_imported({f"{package}.one": lambda module, name=name: seen.append(name)})  # type: ignore[misc]
+    importlib.import_module(f"{package}.one")
+    assert seen == ["first", "second"]
+
+
 def test_module_keeps_its_genuine_loader(package: str) -> None:
     when_imported({f"{package}.one": lambda module: None})
     module = importlib.import_module(f"{package}.one")

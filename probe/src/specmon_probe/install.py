@@ -10,19 +10,13 @@ from types import FrameType, ModuleType
 
 from specmon_probe.hooks import Around, Probe
 from specmon_probe.layouts import OPTIONAL, SCHEDULER, TARGET, VERIFY, WORKERS, Layout
-from specmon_probe.start import is_switched_off
+from specmon_probe.switch import is_switched_off
 from specmon_probe.watch import when_imported
 
 logger = logging.getLogger("specmon_probe")
 
-# Processes that load plugins and hold no scheduler: the launcher, and from 0.5.23 on these two.
-_OTHERS = frozenset(
-    {
-        "sglang.srt.entrypoints.engine",
-        "sglang.srt.managers.detokenizer_manager",
-        "sglang.srt.managers.data_parallel_controller",
-    }
-)
+# Launchers, detokenizers and controllers load the plugins too; only this module runs a scheduler.
+_SCHEDULERS = frozenset({SCHEDULER.module})
 
 Apply = Callable[[Layout, str, type, Around], None]  # layout, method, its class, hook
 
@@ -31,7 +25,7 @@ probe: Probe | None = None  # of this process, once it is installed
 
 def register_plugin() -> None:
     """Install through SGLang's hook registry (0.5.11 and later)."""
-    if not is_switched_off() and _caller() not in _OTHERS:
+    if not is_switched_off() and _caller() in _SCHEDULERS:
         install(_through_registry)
 
 

@@ -7,18 +7,12 @@ ever is. SGLang spawns its schedulers, so a patch of the launcher alone would be
 from __future__ import annotations
 
 import functools
-import os
 from types import ModuleType
 
+from specmon_probe.switch import is_switched_off
 from specmon_probe.watch import when_imported
 
 SCHEDULER = "sglang.srt.managers.scheduler"
-_SWITCH = "SPECMON_PROBE"
-
-
-def is_switched_off() -> bool:
-    """Whether the user wants no probe: `SPECMON_PROBE=0`."""
-    return os.environ.get(_SWITCH, "1").strip() == "0"
 
 
 def _take_hold(scheduler: ModuleType) -> None:

@@ -13,8 +13,14 @@ Arrived = Callable[[ModuleType], None]
 class _Watcher:
     """A meta-path finder that finds nothing itself: it lets the others find, and looks on."""
 
-    def __init__(self, wanted: dict[str, Arrived]) -> None:
-        self._wanted = wanted
+    def __init__(self) -> None:
+        self._wanted: dict[str, list[Arrived]] = {}
+
+    def want(self, name: str, arrived: Arrived) -> None:
+        """One more function for a module that is not loaded yet."""
+        self._wanted.setdefault(name, []).append(arrived)
+        if self not in sys.meta_path:
+            sys.meta_path.insert(0, self)
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -43,7 +49,7 @@ class _Watcher:
             def exec_module(module: ModuleType) -> None:
                 del loader.exec_module  # type: ignore[union-attr]
                 execute(module)
-                if arrived := self._wanted.pop(spec.name, None):
+                for arrived in self._wanted.pop(spec.name, ()):
                     _call(arrived, module)
                 if not self._wanted:
                     sys.meta_path[:] = [finder for finder in sys.meta_path if finder is not self]
@@ -68,14 +74,15 @@ def _tell(module: str, error: Exception) -> None:
     )
 
 
+# The only one of a process: two of them would ask each other for a module that both follow, without end.
+_watcher = _Watcher()
+
+
 def when_imported(wanted: Mapping[str, Arrived]) -> None:
     """Call each function with its module: now if it is loaded, else when something imports it. Never imports."""
-    later: dict[str, Arrived] = {}
     for name, arrived in wanted.items():
         module = sys.modules.get(name)
         if module is None:
-            later[name] = arrived
+            _watcher.want(name, arrived)
         else:
             _call(arrived, module)
-    if later:
-        sys.meta_path.insert(0, _Watcher(later))
