@@ -226,6 +226,15 @@ class _Speed(click.ParamType[float]):
         return factor
 
 
+class _Share(click.ParamType[float]):
+    name = "share"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        from specmon.commands.check import parse_share
+
+        return parse_share(str(value))
+
+
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, "-V", "--version", message="specmon %(version)s")
 def cli() -> None:
@@ -276,7 +285,9 @@ def replay(**options: Any) -> int:
     return run(**options)
 
 
-@cli.command(epilog="Example: specmon demo --speed 3")
+@cli.command(
+    short_help="Show a true story in 90 seconds, over a real SSH connection.", epilog="Example: specmon demo --speed 3"
+)
 @_speed("1")
 @_screen
 def demo(**options: Any) -> int:
@@ -289,7 +300,10 @@ def demo(**options: Any) -> int:
     return run(**options)
 
 
-@cli.command(epilog="Example: specmon tail gpu01:/var/log/base.log gpu02:/var/log/eagle3.log")
+@cli.command(
+    short_help="Print every line of logs once and in order, also over SSH.",
+    epilog="Example: specmon tail gpu01:/var/log/base.log gpu02:/var/log/eagle3.log",
+)
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
 @click.option(
     "--from-start", is_flag=True, help="Begin at the first byte of each log; else only new lines are printed."
@@ -339,7 +353,10 @@ def summary(**options: Any) -> int:
     return run(**options)
 
 
-@cli.command(epilog="Example: specmon check base.log eagle3.log --reference nccl-tuned --format github")
+@cli.command(
+    short_help="Judge logs and answer with the exit status: the gate for CI.",
+    epilog="Example: specmon check base.log eagle3.log --reference nccl-tuned --format github",
+)
 @click.argument("sources", nargs=-1, metavar="[SOURCE]...")
 @_sides
 @_reference
@@ -390,7 +407,10 @@ def check(**options: Any) -> int:
     return run(**options)
 
 
-@cli.command(epilog="Example: specmon compare steps2.log steps3.log steps5.log --baseline base.log")
+@cli.command(
+    short_help="Rank many speculative runs against one baseline.",
+    epilog="Example: specmon compare steps2.log steps3.log steps5.log --baseline base.log",
+)
 @click.argument("sources", nargs=-1, metavar="SOURCE...")
 @click.option(
     "--baseline",
@@ -415,14 +435,15 @@ def check(**options: Any) -> int:
 def compare(**options: Any) -> int:
     """Rank many speculative runs against one baseline, and predict the best number of draft steps.
 
-    Every run of a log is a row; runs of the same settings are one. --run narrows each log to one of its runs.
+    Every run of a log is a row; runs of the same settings are one. --run narrows each log to one of its runs. A SOURCE
+    that is the --baseline, too, is left out, so *.log may stand for all.
     """
     from specmon.commands.compare import compare as run
 
     return run(**options)
 
 
-@cli.group()
+@cli.group(short_help="What logs can be read, and what is read out of one.")
 def formats() -> None:
     """What logs can be read: built-in dialects, those of installed packages, and your own formats.
 
@@ -477,7 +498,7 @@ def formats_explain(**options: Any) -> int:
     return run(**options)
 
 
-@cli.group()
+@cli.group(short_help="Record baselines with their conditions, list and compare them.")
 def reference() -> None:
     """Recorded baselines with their conditions, so that a baseline that has changed is found out.
 
@@ -497,8 +518,8 @@ def _out(function: _Function) -> _Function:
         click.option("--host", help="The host it was measured on."),
         click.option(
             "--tolerance",
-            type=click.FloatRange(0, 1, min_open=True, max_open=True),
-            help="How far the cycle time may be off, as a share; 0.05 unless given.",
+            type=_Share(),
+            help="How far the cycle time may be off, as 5% or 0.05; 5% unless given.",
         ),
         click.option("--note", metavar="TEXT", help="What to remember about it."),
     ):

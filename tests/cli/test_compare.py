@@ -78,6 +78,25 @@ def test_rows_are_sorted_by_speedup(at_once: Specmon, write: Callable[..., None]
             assert rows[0][key] == value, key
 
 
+def test_rows_are_named_by_their_logs_whatever_address_these_tell(at_once: Specmon, write: Callable[..., None]) -> None:
+    write(base=BASE, steps2=run(2, 110.0), steps3=run(3, 90.0) + run(5, 70.0, at=300))
+    document = ranking(at_once, "steps2.log", "steps3.log", "--baseline", "base.log")
+    assert [row["speculative"] for row in document["rows"]] == ["steps2.log", "steps3.log run 1", "steps3.log run 2"]
+    assert document["baseline"]["name"] == "base.log"
+    (named,) = ranking(at_once, "two=steps2.log", "--baseline", "base.log")["rows"]
+    assert named["speculative"] == "two"
+
+
+def test_baseline_may_be_among_the_logs_of_a_sweep(
+    at_once: Specmon, write: Callable[..., None], tmp_path: Path
+) -> None:
+    write(base=BASE, a=run(2, 110.0), b=run(3, 90.0))
+    (tmp_path / "link.log").symlink_to("base.log")
+    document = ranking(at_once, "a.log", "b.log", "base.log", "link.log", "--baseline", "base.log")
+    assert [row["source"] for row in document["rows"]] == ["a.log", "b.log"]
+    assert document["left_out"] == []
+
+
 def test_overlapping_intervals_are_ties(at_once: Specmon, write: Callable[..., None]) -> None:
     write(base=BASE, a=run(2, 100.0, jitter=0.05), b=run(3, 101.0, jitter=0.05), c=run(5, 150.0))
     rows = ranking(at_once, "a.log", "b.log", "c.log", "--baseline", "base.log")["rows"]

@@ -425,6 +425,7 @@ def test_number_that_is_there_is_not_overwritten(specmon: Specmon, here: Path) -
         ("--tok-s", "0"), ("--tok-s", "-1"), ("--tok-s", "nan"), ("--tok-s", "inf"), ("--tok-s", "fast"),
         ("--tok-s", "88.8", "--running", "0"), ("--tok-s", "88.8", "--cycle-ms", "nan"),
         ("--tok-s", "88.8", "--tolerance", "nan"), ("--tok-s", "88.8", "--tolerance", "1"),
+        ("--tok-s", "88.8", "--tolerance", "5"), ("--tok-s", "88.8", "--tolerance", "100%"),
         ("--tok-s", "88.8", "--env", "NCCL_PROTO"), ("--tok-s", "88.8", "--env", "=LL"), (),
     ],
 )  # fmt: skip
@@ -433,6 +434,13 @@ def test_number_that_cannot_be_is_refused(specmon: Specmon, here: Path, args: tu
     assert done.status == 2
     assert "Traceback" not in done.err
     assert list(here.iterdir()) == []
+
+
+@pytest.mark.parametrize("tolerance", ["7%", "0.07"])
+def test_tolerance_is_a_percentage_or_a_share(specmon: Specmon, here: Path, tolerance: str) -> None:
+    assert specmon("reference", "add", "x", "--tok-s", "88.8", "--tolerance", tolerance).status == 0
+    document = json.loads(specmon("reference", "show", "x", "--format", "json").out)
+    assert document["tolerance"] == 0.07
 
 
 @pytest.mark.parametrize(

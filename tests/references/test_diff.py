@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from specmon.references.diff import compare, compare_references
+from specmon.references.difference import Difference
 from specmon.references.fingerprint import Fingerprint
 from tests.references.forms import level, reference, session
 
@@ -152,3 +153,19 @@ def test_log_alone_proves_no_absence() -> None:
 def test_environment_of_a_process_that_was_read_whole_is_not_added_to() -> None:
     whole = Fingerprint(env={}).with_log(None, {"NCCL_ALGO": "Ring"}, None)
     assert (whole.env, whole.env_is_partial) == ({}, False)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "shown"),
+    [
+        ("LL", None, ("LL", None)),
+        ("x" * 60, "LL", ("x" * 60, "LL")),
+        ("x" * 61, "LL", ("x" * 60 + "…", "LL")),
+        ("a" * 50 + "full", "a" * 50 + "off" + "b" * 90, ("…aaaaaaaaaafull", "…aaaaaaaaaaoff" + "b" * 46 + "…")),
+    ],
+    ids=["short", "at the limit", "beyond it", "alike at the beginning"],
+)
+def test_long_values_are_cut_to_where_they_differ(
+    before: str | None, now: str | None, shown: tuple[str | None, str | None]
+) -> None:
+    assert Difference("flag", "x", before, now, "matters").shortened() == shown

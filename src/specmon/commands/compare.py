@@ -12,7 +12,7 @@ from specmon.analysis.load import Band
 from specmon.commands.clients import attach_clients, read_clients
 from specmon.commands.dialects import reader_of
 from specmon.commands.places import SshOptions, parse_sides
-from specmon.commands.reading import read_all, refuse_twice
+from specmon.commands.reading import read_all, refuse_twice, without_twins
 from specmon.commands.reference import chosen_reference, other_references
 from specmon.commands.span import chosen_window, newest_of_files
 from specmon.errors import ConfigError
@@ -43,7 +43,7 @@ def compare(
     """Print the ranking; 0, 2 when a log could not be read, 3 when no row has a verdict."""
     if not sources:
         raise ConfigError("compare needs speculative logs: name files, capture directories or HOST:PATH.")
-    given = parse_sides(sources, baseline, ())
+    given = without_twins(parse_sides(sources, baseline, ()))
     refuse_twice(given)
     results = read_clients(clients)
     window = chosen_window(since, until, lambda: newest_of_files([address for _, address in given]))
@@ -74,7 +74,7 @@ def _ranked(session: Session, level: int | Band | None, run: int | None) -> Rank
     if run is not None and not any(len(server.lives) >= run for server in others):
         most = max((len(server.lives) for server in others), default=0)
         raise ConfigError(f"no log has a run number {run}: the longest has {most}. Choose another --run.")
-    names = session.names()
+    names = session.names(by_log=True)  # the settings of a sweep often run on one port, one after the other
     contrary = [server for server in baselines if server.logged_role is Role.SPECULATIVE]
     if contrary:
         raise ConfigError(

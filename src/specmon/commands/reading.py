@@ -36,6 +36,13 @@ def refuse_twice(given: Given) -> None:
         seen.add(key)
 
 
+def without_twins(given: Given) -> Given:
+    """Less the undeclared sources that are a baseline, too, as in `*.log --baseline base.log`; all if none is left."""
+    taken = {key for _, key in _places([one for one in given if one[0] is not None])}
+    kept = [one for one in given if one[0] is not None or not {key for _, key in _places([one])} <= taken]
+    return kept if any(role is None for role, _ in kept) else given
+
+
 def _places(given: Given) -> Iterator[tuple[str, object]]:
     """Each log by its name and by what tells it from others: a file by its inode, whatever it is called."""
     for _, address in given:

@@ -35,12 +35,6 @@ def folder_to_write(out: Path | None) -> Path:
     return folder
 
 
-def require_share(tolerance: float | None) -> None:
-    """ConfigError unless --tolerance lies between 0 and 1; NaN passes every check of a range."""
-    if tolerance is not None and not 0 < tolerance < 1:
-        raise ConfigError(f"--tolerance {tolerance}: it must be a share between 0 and 1, as 0.05.")
-
-
 def chosen_reference(name: str | None, short: str | None) -> Reference | None:
     """The reference of --reference or --reference-tok-s, None when neither is given."""
     if name is None and short is None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 from pydantic import JsonValue
 
-from specmon.commands.reference import folder_to_write, require_share, tell
+from specmon.commands.reference import folder_to_write, tell
 from specmon.errors import ConfigError
 from specmon.references.diff import compare_references
 from specmon.references.files import change
@@ -44,7 +44,6 @@ def add(
 ) -> int:
     """Write a reference by hand, or one more level of it."""
     require_name(name)
-    require_share(tolerance)
     for option, value in (("--tok-s", tok_s), ("--cycle-ms", cycle_ms)):
         if value is not None and not (math.isfinite(value) and value > 0):
             raise ConfigError(f"{option} {value}: it must be a number above 0.")

@@ -11,7 +11,7 @@ import click
 
 from specmon.commands.places import SshOptions
 from specmon.commands.recordings import Measured, Wanted, measure
-from specmon.commands.reference import folder_to_write, require_share, tell
+from specmon.commands.reference import folder_to_write, tell
 from specmon.errors import SpecmonError
 from specmon.references.diff import compare_references
 from specmon.references.files import change
@@ -50,7 +50,6 @@ def record(
 ) -> int:
     """Measure and write; 0, or 3 with the reasons when it is not worth recording."""
     require_name(name)
-    require_share(tolerance)
     path = folder_to_write(out) / f"{name}.toml"
     now = datetime.now(UTC).replace(microsecond=0)
     wanted = Wanted(sources, since, until, run, running, format_files)

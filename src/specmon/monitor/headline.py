@@ -50,7 +50,7 @@ def _not_trusted(comparison: ComparisonView | None, trust: TrustView) -> Headlin
     if comparison is not None and comparison.speedup is not None and against is not None:
         factors = f"{comparison.speedup:.2f}× apparent, {against.speedup:.2f}× against the reference"
     cause = likely_cause(trust.causes)
-    why = f"likely cause: {cause}" if cause else factors or "no difference in conditions is known: attach fingerprints"
+    why = f"likely cause: {cause}" if cause else factors or "no difference in conditions is known"
     return Headline(Severity.ALERT, "BASELINE NOT TRUSTED", sentence, why)
 
 
@@ -66,11 +66,12 @@ def likely_cause(causes: tuple[Difference, ...]) -> str:
 
 
 def _words(cause: Difference) -> str:
-    if cause.before is None:
-        return f"{cause.name} is {cause.now}"
-    if cause.now is None:
-        return f"{cause.name}={cause.before} missing"
-    return f"{cause.name} {cause.before} → {cause.now}"
+    before, now = cause.shortened()
+    if before is None:
+        return f"{cause.name} is {now}"
+    if now is None:
+        return f"{cause.name}={before} missing"
+    return f"{cause.name} {before} → {now}"
 
 
 def _listed(names: list[str]) -> str:

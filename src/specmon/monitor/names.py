@@ -14,9 +14,11 @@ _HOST = re.compile(r"^(?:[^/@\s]+@)?(\[[0-9A-Fa-f:.]+\]|[\w.-]+):")
 _NO_HOST = frozenset({"0.0.0.0", "::", "127.0.0.1", "::1", "localhost", ""})  # says where it listens, not who it is
 
 
-def name_servers(servers: Sequence[ServerMonitor], labels: Sequence[str | None]) -> list[str]:
-    """A name for each server; no two are the same."""
-    wanted = [_wanted(server, label) for server, label in zip(servers, labels, strict=True)]
+def name_servers(servers: Sequence[ServerMonitor], labels: Sequence[str | None], *, by_log: bool = False) -> list[str]:
+    """A name for each server; no two are the same. `by_log` leaves out the addresses."""
+    wanted = [
+        "" if by_log and not label else _wanted(server, label) for server, label in zip(servers, labels, strict=True)
+    ]
     seen = Counter(name for name in wanted if name)
     tails = _tails([server.source for server in servers])
     tails = [f"{tail} {server.stream}" if server.stream else tail for server, tail in zip(servers, tails, strict=True)]

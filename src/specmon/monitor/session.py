@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from specmon.references.model import Reference
 
 
+_CHOOSE = {
+    Role.BASELINE: "Choose one with --baseline to compare.",
+    Role.SPECULATIVE: "Choose one with --spec, or rank them with `specmon compare`.",
+}
 _LOAD_BOTH = "Load both servers with the same number of clients, or give another --run, --since or --until."
 
 
@@ -163,10 +167,11 @@ class Session:
         """Grows with everything that is fed."""
         return sum(server.version for server in self.servers) + len(self._entries)
 
-    def names(self) -> dict[str, str]:
-        """What each server is called, by key."""
+    def names(self, *, by_log: bool = False) -> dict[str, str]:
+        """What each server is called, by key; `by_log` prefers its log's name to its address."""
         entries = self._ordered()
-        names = name_servers([entry.server for entry in entries], [entry.label for entry in entries])
+        servers, labels = [entry.server for entry in entries], [entry.label for entry in entries]
+        names = name_servers(servers, labels, by_log=by_log)
         return {entry.server.key: name for entry, name in zip(entries, names, strict=True)}
 
     def of_role(self, role: Role) -> tuple[ServerMonitor, ...]:
@@ -269,8 +274,7 @@ class Session:
                 found.append(
                     Notice(
                         f"several_{role}",
-                        f"{len(servers)} {role} servers were given ({listed}). Choose one with "
-                        f"{'--baseline' if role is Role.BASELINE else '--spec'} to compare.",
+                        f"{len(servers)} {role} servers were given ({listed}). {_CHOOSE[role]}",
                     )
                 )
         if all(len(servers) == 1 for servers in sides.values()):

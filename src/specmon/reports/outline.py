@@ -167,9 +167,10 @@ def _about_all(session: Session, judged: Judged | None) -> list[str]:
         lines += _assumptions(session, judged)
     lines += [f"! {notice.text}" for notice in session.notices() if notice.kind == "reference_younger"]
     for cause in trust.causes[:8]:
-        was = "" if cause.kind == "graph" and cause.before is None else f" was {cause.before or 'unset'},"
+        before, now = cause.shortened()
+        was = "" if cause.kind == "graph" and before is None else f" was {before or 'unset'},"
         why = "; ".join(filter(None, (cause.origin, cause.reason)))
-        change = f"{cause.name}{was} is {cause.now or 'unset'}"
+        change = f"{cause.name}{was} is {now or 'unset'}"
         lines.append(f"differs from the reference: {change}{f' ({why})' if why else ''}")
     return lines
 
@@ -244,8 +245,8 @@ def _next_steps(session: Session, judged: Judged | None) -> list[str]:
         level = judged.comparison.baseline if judged is not None else baseline.life.figures().main_level
         if level is not None and level.decode_tok_s is not None:
             steps.append(
-                "Check that this baseline is the one you think it is: "
-                f"give the number you expect, as --reference-tok-s X@{level.running}."
+                "Check that this baseline is the one you think it is: give the number you expect, as "
+                f"--reference-tok-s X@{level.running}, or what `specmon reference record` wrote, as --reference NAME."
             )
     if any(server.life is not None and server.life.state is RunState.CRASHED for server in session.servers):
         steps.append("Read the end of the crashed server's log, mend the fault and start it again.")

@@ -170,12 +170,8 @@ def difference_lines(differences: Sequence[Difference], left: Reference, right: 
 
 def change_text(difference: Difference, between: str) -> str:
     """ "NCCL_PROTO: LL -> not set"; of long values that begin alike, the part where they differ."""
-    before, now = difference.before, difference.now
-    if before is not None and now is not None and max(len(before), len(now)) > _VALUE_WIDTH:
-        alike = next((at for at, pair in enumerate(zip(before, now, strict=False)) if pair[0] != pair[1]), 0)
-        if alike > _VALUE_WIDTH // 3:
-            before, now = (f"…{text[alike - _VALUE_WIDTH // 6 :]}" for text in (before, now))
-    return f"{difference.name}: {_short(before)}{between}{_short(now)}"
+    before, now = ("not set" if value is None else value for value in difference.shortened())
+    return f"{difference.name}: {before}{between}{now}"
 
 
 def speeds_json(left: Reference, right: Reference) -> list[dict[str, float | int | None]]:

@@ -128,7 +128,7 @@ class Comparison(Panel):
             return " / ".join(figures.NONE if level is None else figures.count(read(level)) for level in (base, spec))
 
         words = [
-            piece(("run ", "$quiet"), (pair(lambda level: level.running), "$foreground")),
+            piece(("running ", "$quiet"), (pair(lambda level: level.running), "$foreground")),
             piece(("ctx ", "$quiet"), (pair(lambda level: level.context_tokens), "$foreground"), rank=1),
             piece(("queue ", "$quiet"), (pair(lambda level: level.queue), "$foreground"), rank=2),
         ]

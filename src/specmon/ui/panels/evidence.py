@@ -172,13 +172,17 @@ class Differences(Panel, can_focus=True):
         if first + height < len(rows):
             hidden = len(rows) - first - height + 1
             how = "↓ scrolls" if self.has_focus else "[d] shows all"
-            last = fit([piece((f"   and {hidden} more ({how})", "$quiet"))], width)
+            last = fit([piece((f"   and {hidden} more lines ({how})", "$quiet"))], width)
             return [*rows[first : first + height - 1], last]
         return rows[first:]
 
     def action_move(self, rows: int) -> None:
         """Scroll the table."""
         self._first = max(0, min(self._most, self._first + rows))
+        self.redraw()
+
+    def on_focus(self) -> None:
+        """From now on the arrows scroll, and the last line says so."""
         self.redraw()
 
     def on_blur(self) -> None:

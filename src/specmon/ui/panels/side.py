@@ -115,7 +115,7 @@ class Figures(Panel):
         level = view.level
         assert level is not None
         parts = [
-            piece(("run ", "$quiet"), (str(level.running), "$foreground"), rank=4),
+            piece(("running ", "$quiet"), (str(level.running), "$foreground"), rank=4),
             piece(("ctx ", "$quiet"), (figures.count(level.context_tokens), "$foreground"), rank=5),
             piece(("queue ", "$quiet"), (figures.count(level.queue), "$foreground"), rank=6),
         ]
