@@ -15,6 +15,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "src" / "specmon"
 # What each part may import of ours, besides itself. A part that is not listed fails the test.
 ALLOWED: dict[str, set[str]] = {
     "__init__": set(),
+    "scrape": set(),
     "__main__": {"cli"},
     "errors": set(),
     "faults": set(),
@@ -23,12 +24,12 @@ ALLOWED: dict[str, set[str]] = {
     "visible": set(),
     "block": set(),
     "events": {"block"},
-    "formats": {"events", "faults", "secrets"},
+    "formats": {"events", "faults", "scrape", "secrets"},
     "references": {"errors", "faults", "secrets"},
     "clients": {"errors"},
     "captures": {"errors", "references"},
     "sources": {"errors", "secrets"},
-    "analysis": {"events", "references"},
+    "analysis": {"events", "references", "scrape"},
     "monitor": {
         "analysis",
         "clients.result",
@@ -36,6 +37,7 @@ ALLOWED: dict[str, set[str]] = {
         "events",
         "formats",
         "references",
+        "scrape",
         "secrets",
         "sources.events",
         "sources.framing",
@@ -44,7 +46,7 @@ ALLOWED: dict[str, set[str]] = {
     },
     "reports": {"", "analysis", "events", "monitor", "references", "visible"},  # "" is the version
     "ui": {"errors", "monitor.snapshot", "monitor.feed", "resources", "visible"},
-    "feeds": {"captures", "errors", "events", "formats", "monitor", "references", "sources"},
+    "feeds": {"captures", "errors", "events", "formats", "monitor", "references", "scrape", "sources"},
     "demo": {"captures", "errors", "feeds", "references", "resources", "sources"},
     "cli": {"", "commands", "errors", "visible"},
     "commands": {
@@ -60,13 +62,14 @@ ALLOWED: dict[str, set[str]] = {
         "references",
         "reports",
         "resources",
+        "scrape",
         "secrets",
         "sources",
         "ui",
         "visible",
     },
 }
-PURE = ("block", "events", "formats", "analysis", "secrets")
+PURE = ("block", "events", "scrape", "formats", "analysis", "secrets")
 FORBIDDEN_IN_PURE = {"asyncio", "asyncssh", "textual", "rich", "click", "time", "datetime.now", "random", "socket"}
 
 

@@ -133,6 +133,15 @@ def _client(function: _Function) -> _Function:
     )(function)
 
 
+def _metrics(function: _Function) -> _Function:
+    return click.option(
+        "--metrics",
+        metavar="[SERVER=]FILE",
+        multiple=True,
+        help="Metrics pages of the server, one or a series of them; else the .metrics-series.txt beside the log.",
+    )(function)
+
+
 _SSH_NAMES = ("port", "identities", "jump", "ssh_config", "known_hosts")
 
 
@@ -271,6 +280,7 @@ def connect(**options: Any) -> int:
 @_reference
 @_running
 @_speed("1")
+@_metrics
 @_span
 @_formats
 @_ssh
@@ -340,6 +350,7 @@ def tail(**options: Any) -> int:
     help="How to print the result.",
 )
 @_client
+@_metrics
 @_span
 @_formats
 @_ssh

@@ -11,7 +11,7 @@ from specmon.analysis.figures import PhaseFigures
 from specmon.events import PhasesRefused
 
 _MOST = 0.9  # of the cycles must lie at levels whose cycle is known, before one figure stands for all of them
-PhaseSource = Literal["probe", "log", "custom"]
+PhaseSource = Literal["metrics", "probe", "log", "custom"]
 
 
 @dataclass(slots=True)

@@ -64,7 +64,7 @@ def _server_of(
     result = client.result
     servers = [server for server in session.servers if server.life is not None]
     if client.label is not None:
-        servers = _labelled(session, client.label)
+        servers = labelled(session, client.label)
         if len(servers) != 1:
             names = ", ".join(session.names().values())
             raise ConfigError(
@@ -89,7 +89,8 @@ def _server_of(
     return servers[0], None
 
 
-def _labelled(session: Session, label: str) -> list[ServerMonitor]:
+def labelled(session: Session, label: str) -> list[ServerMonitor]:
+    """The servers that a command line means by a side, a name or a source."""
     names = session.names()
     found = [server for server in session.servers if label in (names[server.key], server.source)]
     role = _ROLES.get(label.lower())

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 from specmon.captures.reader import Capture, is_capture, open_capture
 from specmon.commands.dialects import reader_of
+from specmon.commands.metrics import GivenMetrics, clock_shift, metrics_by_server, pages_of, read_metrics
 from specmon.commands.places import (
     Hosts,
     SshOptions,
@@ -24,9 +27,10 @@ from specmon.commands.reference import chosen_reference, other_references
 from specmon.commands.show import has_screen, show
 from specmon.commands.span import chosen_window
 from specmon.errors import ConfigError
-from specmon.feeds.replay import ReplayFeed, ReplayLog
+from specmon.feeds.replay import Look, ReplayFeed, ReplayLog
 from specmon.feeds.timeline import timeline_of
 from specmon.formats.reader import LogReader
+from specmon.formats.window import TimeWindow
 from specmon.monitor.asking import asked_load
 from specmon.monitor.session import Session
 from specmon.monitor.snapshot import Role
@@ -51,6 +55,16 @@ class _Cast:
         """The newest time that any of the logs tells."""
         return max((at for log in self.logs if (at := log.timeline.newest_stamp) is not None), default=None)
 
+    def logs_with(
+        self, given: Sequence[GivenMetrics], session: Session, *, windowed_by: TimeWindow | None
+    ) -> list[ReplayLog]:
+        """The logs with what was looked up of their servers' metrics, each look on the clock of its log."""
+        files = metrics_by_server(session, given, {log.key: log.path for log in self.logs})
+        return [
+            replace(log, looks=_looks(log, files[log.key], windowed_by)) if log.key in files else log
+            for log in self.logs
+        ]
+
     @property
     def next_key(self) -> str:
         return str(len(self.logs) + 1)
@@ -69,6 +83,7 @@ def replay(
     until: str | None,
     run: int | None,
     format_files: Sequence[Path],
+    metrics: Sequence[str],
     speed: float,
     is_plain: bool,
     interval_s: float,
@@ -79,6 +94,7 @@ def replay(
     chosen, others = chosen_reference(reference, reference_tok_s), other_references(reference)
     load = asked_load(running)
     reader = reader_of(format_files)
+    looks = read_metrics(metrics)
     given = parse_sides(sources, baseline, speculative)
     if not given:
         raise ConfigError("replay needs a log: name a file, a capture directory or - for stdin, or try `specmon demo`.")
@@ -103,7 +119,7 @@ def replay(
 
             feed = ReplayFeed(
                 new_session,
-                cast.logs,
+                cast.logs_with(looks, new_session(), windowed_by=window),
                 speed=speed,
                 clock=time.monotonic,
                 stays=not is_plain and has_screen(),
@@ -113,6 +129,15 @@ def replay(
             return await show(feed, is_plain=is_plain, interval_s=interval_s, theme=theme, is_ascii=is_ascii)
 
     return asyncio.run(play())
+
+
+def _looks(log: ReplayLog, files: Sequence[Path], window: TimeWindow | None) -> tuple[Look, ...]:
+    pages = list(pages_of(files))
+    times = [at for at in log.timeline.arrivals.at if math.isfinite(at)]
+    shift = clock_shift(pages, times[0], times[-1]) if times else 0.0
+    found = [Look(math.inf if page.at is None else page.at + shift, page) for page in pages]
+    inside = [look for look in found if window is None or window.holds(look.at)]
+    return tuple(sorted(inside, key=lambda look: look.at))
 
 
 async def _join(

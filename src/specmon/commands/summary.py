@@ -10,6 +10,7 @@ import click
 
 from specmon.commands.clients import attach_clients, read_clients
 from specmon.commands.dialects import reader_of
+from specmon.commands.metrics import attach_metrics, read_metrics
 from specmon.commands.places import SshOptions, parse_sides
 from specmon.commands.reading import read_all, refuse_twice
 from specmon.commands.reference import chosen_reference, other_references
@@ -34,6 +35,7 @@ def summary(
     run: int | None,
     format_files: Sequence[Path],
     clients: Sequence[str],
+    metrics: Sequence[str],
     form: Literal["text", "json", "markdown", "csv", "html"],
 ) -> int:
     """Print what the logs come to; 0, or 2 when one of them could not be read."""
@@ -43,6 +45,7 @@ def summary(
     refuse_twice(given)
     window = chosen_window(since, until, lambda: newest_of_files([address for _, address in given]))
     results = read_clients(clients) if clients else []
+    looks = read_metrics(metrics)
     session = Session(
         reference=chosen_reference(reference, reference_tok_s),
         others=other_references(reference),
@@ -53,6 +56,7 @@ def summary(
     )
     unread = read_all(session, given, ssh)
     require_run(session, run)
+    attach_metrics(session, looks, window=window)
     attach_clients(session, results, format_files=format_files, window=window)
     for reason in unread:
         click.echo(f"specmon: {visible(reason)}", err=True)

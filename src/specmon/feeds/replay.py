@@ -14,12 +14,21 @@ from specmon.captures.reader import life_at
 from specmon.feeds.timeline import CHUNK_BYTES, Timeline
 from specmon.monitor.session import Session
 from specmon.monitor.snapshot import Playback, Snapshot
+from specmon.scrape import PageRefused, Scrape
 from specmon.sources.events import Chunk
 
 LADDER = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, math.inf)
 TICK_S = 0.05
 # Two servers that shared one set of GPUs ran one after the other: nobody waits through the hours between.
 LONGEST_SILENCE_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A look at a metrics page. A moment that nobody knows is the end (infinite)."""
+
+    at: float  # on the clock of the replay
+    page: Scrape | PageRefused
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +39,7 @@ class ReplayLog:
     path: Path
     timeline: Timeline
     lives: tuple[Life, ...] = ()
+    looks: tuple[Look, ...] = ()  # in the order of their moments
 
 
 class ReplayFeed:
@@ -67,6 +77,7 @@ class ReplayFeed:
         self._is_finished = False
         self._session = new_session()
         self._fed = dict.fromkeys((log.key for log in logs), 0)
+        self._looked = dict.fromkeys((log.key for log in logs), 0)
         self._life: dict[str, Life | None] = {}  # whose conditions the session has
         self._told_unread: set[int] = set()  # lives whose gaps were told
         self._lives: dict[str, int] = {}  # lives that the session has seen, by log
@@ -148,6 +159,7 @@ class ReplayFeed:
         if position < self._position:
             self._session = self._new_session()
             self._fed = dict.fromkeys(self._fed, 0)
+            self._looked = dict.fromkeys(self._looked, 0)
             self._life.clear()
             self._told_unread.clear()
             self._lives.clear()
@@ -165,12 +177,15 @@ class ReplayFeed:
                 self._tell_life(log, moment)
                 await self._feed(log, log.timeline.arrivals.size_at(moment), moment)
                 self._tell_new_life(log, moment)
+                self._look(log, moment)
             self._position = moment
             if moment >= position:
                 break
             await asyncio.sleep(0)
         if self._position >= self._end and not self._is_finished:
             self._is_finished = True
+            for log in self._logs:
+                self._look(log, math.inf)
             self._session.finish()
 
     async def _feed(self, log: ReplayLog, size: int, moment: float) -> None:
@@ -183,6 +198,13 @@ class ReplayFeed:
                 offset += len(data)
                 self._fed[log.key] = offset
                 await asyncio.sleep(0)
+
+    def _look(self, log: ReplayLog, moment: float) -> None:
+        done = self._looked[log.key]
+        while done < len(log.looks) and log.looks[done].at <= moment:
+            self._session.attach_page(log.key, log.looks[done].page)
+            done += 1
+        self._looked[log.key] = done
 
     def _tell_new_life(self, log: ReplayLog, moment: float) -> None:
         """Conditions that a restart did not change are told again, now that the log has the life they belong to."""

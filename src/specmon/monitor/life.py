@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from specmon.analysis.counters import reading_of
+from specmon.analysis.countertimes import CounterTimes
 from specmon.analysis.drafttimes import DraftTimes
 from specmon.analysis.figures import LevelFigures, PhaseFigures, RunFigures
 from specmon.analysis.load import Band
@@ -16,6 +18,7 @@ from specmon.events import Crashed, DraftsTimed, Habits, LogEvent, PhasesTimed
 from specmon.monitor.launch import DEFAULT_LOG_INTERVAL, Launch
 from specmon.monitor.snapshot import Role, RunState
 from specmon.monitor.writers import Writers
+from specmon.scrape import PageRefused, Scrape
 
 if TYPE_CHECKING:
     from specmon.references.fingerprint import Fingerprint
@@ -65,6 +68,7 @@ class Life:
         self.step_times = StepTimes()
         self.phase_times = PhaseTimes()
         self.phases_refused = RefusedLines()
+        self.counters = CounterTimes()
         self.draft_steps: int | None = None  # k, as a draft line shows it by its positions
         self.kv_full = 0  # samples with a full cache and requests waiting
         self.continues: Life | None = None  # the life that this one turned out to be a part of
@@ -151,6 +155,15 @@ class Life:
         known: dict[str, PhaseSource] = {"probe": "probe", "log": "log"}
         source = known.get(event.source, "custom")
         self.phase_times.add(source, event.running, event.cycles, event.cycle_ms, event.ms)
+
+    def looked_at(self, page: Scrape | PageRefused) -> None:
+        """The server's metrics page at a moment. A page with a counter that is none gives nothing at all."""
+        if isinstance(page, PageRefused):
+            self.counters.refuse(page.reason)
+        elif page.refused_figures:
+            self.counters.refuse("figure")
+        else:
+            self.counters.add(reading_of(page))
 
     def stop_requested(self, event: LogEvent, detail: str) -> bool:
         """A signal asked the server to end; nothing that follows is a crash. False when that is known already."""
@@ -281,12 +294,21 @@ class Life:
 
     @property
     def phases(self) -> PhaseFigures | None:
-        """Where the time of a cycle goes; None when the log does not tell."""
+        """Where the time of a cycle goes; None when neither the metrics nor the log tell."""
+        return self.counters.phases(*self._identity()) or self.logged_phases
+
+    def _identity(self) -> tuple[dict[int, float], float | None]:
+        """The cycle that follows from throughput and accept length: by running requests, and of the main level."""
         level = self.figures().main_level
         identity = None
         if level is not None and level.accept_len is not None and level.tok_s.median:
             identity = 1000 * level.accept_len * level.running / level.tok_s.median
-        cycles = {at.running: at.cycle_ms for at in self.figures().levels if at.cycle_ms is not None}
+        return {at.running: at.cycle_ms for at in self.figures().levels if at.cycle_ms is not None}, identity
+
+    @property
+    def logged_phases(self) -> PhaseFigures | None:
+        """Where the time of a cycle goes as lines of the log tell it."""
+        cycles, identity = self._identity()
         if (probed := self.phase_times.figures("probe", cycles, identity)) is not None:
             return probed
         if self.step_times.count:

@@ -1,8 +1,8 @@
 """Is the log's own tok/s right? Held against figures that do not come from it.
 
-Three are known. The stamps: a line of SGLang stands for a fixed number of cycles, so lines counted between two stamps
-give tokens per second without the printed throughput. Phase times that an instrumented server measured. And what a
-client says that it got.
+Four are known. The stamps: a line of SGLang stands for a fixed number of cycles, so lines counted between two stamps
+give tokens per second without the printed throughput. Phase times that an instrumented server measured. The
+server's own counter of tokens on its metrics page. And what a client says that it got.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ _STAMPS_CUT_TO_S = 1.0  # as most logs have them; a log with finer ones is only 
 _STAMPS_TOO_COARSE = 0.05  # uncertainty of the elapsed time from which nothing is said
 _PHASES_AGREE_WITHIN = 0.05
 _PHASES_DIFFER_FROM = 0.10
+_COUNTERS_DIFFER_FROM = 0.20
+_COUNTED_FROM_S = 8.0  # of steady load
 _MUCH_PROMPT = 0.1  # prompt tokens for each generated one, where no line tells when a prompt ran
 
 
@@ -55,7 +57,9 @@ def findings_of(life: Life, running: int | None, clients: Sequence[ClientEvidenc
     """All that can be held against the figures of one server life."""
     found = [client_finding(evidence) for evidence in clients]
     if running is not None:
-        found += [each for each in (_stamps(life), _phases(life, running)) if each is not None]
+        found += [
+            each for each in (_stamps(life), _phases(life, running), _counters(life, running)) if each is not None
+        ]
     return found
 
 
@@ -139,7 +143,7 @@ def _stamps(life: Life) -> Finding | None:
 
 
 def _phases(life: Life, running: int) -> Finding | None:
-    phases = life.phases
+    phases = life.logged_phases
     level = life.figures().level_at(running)
     if phases is None or level is None or level.cycle_ms is None:
         return None
@@ -147,7 +151,7 @@ def _phases(life: Life, running: int) -> Finding | None:
     if at_level is None or at_level.cycle_ms is None:
         return None
     away = level.cycle_ms / at_level.cycle_ms - 1
-    words = {"probe": "the probe measured", "metrics": "the server's metrics give", "log": "its own step lines give"}
+    words = {"probe": "the probe measured", "log": "its own step lines give"}
     text = (
         f"{words.get(phases.source, 'its own format gives')} {at_level.cycle_ms:.2f} ms a cycle at {running} running, "
         f"the throughput gives {level.cycle_ms:.2f} ms ({away:+.1%})"
@@ -157,6 +161,33 @@ def _phases(life: Life, running: int) -> Finding | None:
     if level.clean < SAMPLES_NEEDED or (level.prompt_share or 0) > _MUCH_PROMPT:
         return Finding("unknown", f"{text}, by {level.clean} clean samples, whose time may hold prompts")
     return Finding("failed" if abs(away) > _PHASES_DIFFER_FROM else "unknown", text)
+
+
+def _counters(life: Life, running: int) -> Finding | None:
+    """Tokens that the server counted over time that specmon's own clock took, against what the log delivers."""
+    counted, level = life.counters.level(running), life.figures().level_at(running)
+    if counted is None or level is None or level.delivered_tok_s is None or counted.seconds < _COUNTED_FROM_S:
+        return _acceptance(life)
+    away = counted.tok_s / level.delivered_tok_s - 1
+    text = (
+        f"the server's token counter gives {_tok_s(counted.tok_s)} in {counted.seconds:,.0f} s at {running} running, "
+        f"the log delivers {_tok_s(level.delivered_tok_s)} ({away:+.1%})"
+    )
+    if abs(away) <= AGREES_WITHIN:
+        return Finding("ok", text)
+    if abs(away) <= _COUNTERS_DIFFER_FROM or level.clean < SAMPLES_NEEDED:
+        return Finding("unknown", f"{text}; the two need not be from the same time")
+    return Finding("failed", f"{text}. See that the metrics are of this server, and of the time of this log")
+
+
+def _acceptance(life: Life) -> Finding | None:
+    """Without a load to compare at, the counters still tell an accept length; it says nothing about tok/s."""
+    totals, logged = life.counters.totals, life.figures().accept_len
+    if totals is None or totals.accept_len is None or logged is None:
+        return None
+    away = totals.accept_len / logged - 1
+    text = f"the server's counters give an accept length of {totals.accept_len:.3f}, the log {logged:.3f} ({away:+.1%})"
+    return Finding("unknown", f"{text}, and no throughput")
 
 
 def _tok_s(value: float) -> str:

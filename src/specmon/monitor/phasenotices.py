@@ -8,13 +8,20 @@ from specmon.monitor.notice import Notice
 from specmon.visible import visible
 
 _PHASES_DIFFER = 0.1
+_ADVICE = {
+    "metrics": "the metrics are of another server or another time than the log. See that both files belong together",
+    "log": "each line is one step out of many, and its figures need not be typical. Compare over a longer time",
+}
+_TIMERS_ADVICE = (
+    "they overlap, or a unit is wrong. Check the units (`[unit]` in a custom format) and what the timers span"
+)
 _LONGEST_SHOWN = 40  # characters of a figure that is none
 MUCH_PROMPT = 0.1  # prompt tokens for each generated one, from which a window is no longer decoding alone
 
 
 def of_phases(life: Life) -> list[Notice]:
     """Phase times are evidence of their own: whether they agree with the throughput is worth a word."""
-    return [*_of_refused(life), *_of_times(life)]
+    return [*_of_refused(life), *_of_counters(life), *_of_times(life)]
 
 
 def _of_refused(life: Life) -> list[Notice]:
@@ -37,6 +44,31 @@ def _of_refused(life: Life) -> list[Notice]:
     ]
 
 
+def _of_counters(life: Life) -> list[Notice]:
+    """Metrics pages that gave nothing."""
+    said = {
+        "large": "larger than any server's. See that the file holds metrics.",
+        "html": "HTML. The address is that of a web page or of a proxy's error; take the server's own `/metrics`.",
+        "cut": "cut short: its last line has no end. Fetch it again.",
+        "text": "in another form than the Prometheus text format. Fetch it without an Accept header.",
+        "none": "without any metric of SGLang, vLLM or llama.cpp that is used here. Start the server with its metrics "
+        "on (SGLang: --enable-metrics, llama.cpp: --metrics), or name the file of this server.",
+        "figure": "with a counter that is NaN, infinite or negative. See what stands between the server and the file.",
+    }
+    found = [
+        Notice("metrics_refused", f"{count} metrics page{'s' if count > 1 else ''} not used: {said[reason]}")
+        for reason, count in life.counters.refused.items()
+        if reason in said
+    ]
+    if count := life.counters.overfull:
+        text = (
+            f"{count} window{'s' if count > 1 else ''} of the metrics not used: the server counts more GPU time than "
+            "the time that passed. See that the times in the file are those at which the pages were fetched."
+        )
+        found.append(Notice("metrics_refused", text))
+    return found
+
+
 def _of_times(life: Life) -> list[Notice]:
     phases = life.phases
     if phases is None:
@@ -45,12 +77,7 @@ def _of_times(life: Life) -> list[Notice]:
         return _of_steps(phases, life)
     cycle, identity, residual = phases.cycle_ms, phases.identity_cycle_ms, phases.residual_ms
     if cycle is not None and residual is not None and residual < -_PHASES_DIFFER * cycle:
-        advice = (
-            "each line is one step out of many, and its figures need not be typical. Compare over a longer time"
-            if phases.source == "log"
-            else "they overlap, or a unit is wrong. Check the units (`[unit]` in a custom format) and what the timers "
-            "span"
-        )
+        advice = _ADVICE.get(phases.source, _TIMERS_ADVICE)
         return [
             Notice(
                 "phases_disagree",

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from array import array
 from collections import deque
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from specmon.analysis.counters import stretches_of
 from specmon.analysis.spread import median_of
 from specmon.events import FIRST_DATED_S, Block
 from specmon.monitor.history import MANY, History
 from specmon.monitor.life import Life
 from specmon.monitor.snapshot import Link, LinkState, Role, Severity
+from specmon.scrape import PageRefused, Scrape
 from specmon.sources.events import Chunk, Connected, Gap, Refused, Rotated, SourceEvent, Waiting
 
 if TYPE_CHECKING:
@@ -93,12 +96,38 @@ class ServerMonitor:
         """The source has ended; a last line without its end stays unread."""
         if self.link.state is not LinkState.REFUSED:
             self._set_link(LinkState.ENDED)
+        for life in self.lives:
+            life.counters.finish()
         self.version += 1
 
     def attach_fingerprint(self, fingerprint: Fingerprint, process: str = "") -> None:
         """Conditions read from outside the log (see `Lives.attach_fingerprint`)."""
         self.version += 1
         self.history.lives.attach_fingerprint(fingerprint, process)
+
+    def look(self, page: Scrape | PageRefused) -> None:
+        """A look at the metrics page of the server while its current life went on."""
+        if self.lives:
+            self.version += 1
+            self.lives[-1].looked_at(page)
+
+    def look_back(self, pages: Iterable[Scrape | PageRefused]) -> None:
+        """A whole series of looks, after the log was read.
+
+        Each reset of the counters is a restart, so that as many stretches as lives belong to these one by one;
+        otherwise only the last stretch has a life that it must be of: the last one.
+        """
+        if not self.lives:
+            return
+        self.version += 1
+        lives = self.lives
+        stretches: Sequence[Iterable[Scrape | PageRefused]] = (pages,) if len(lives) == 1 else stretches_of(pages)
+        if len(stretches) != len(lives):
+            lives, stretches = lives[-1:], stretches[-1:]
+        for life, stretch in zip(lives, stretches, strict=True):
+            for page in stretch:
+                life.looked_at(page)
+            life.counters.finish()
 
     def _set_link(self, state: LinkState, detail: str = "") -> None:
         if self.link.state is not state or detail:

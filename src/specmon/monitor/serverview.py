@@ -6,6 +6,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from specmon.analysis.countertimes import CounterTotals
 from specmon.analysis.figures import LevelFigures as Level
 from specmon.analysis.figures import PhaseFigures, RunFigures
 from specmon.monitor.launch import Launch
@@ -81,6 +82,18 @@ def view_of(
         reference_cycle_ms=recorded.step_ms if recorded is not None else None,
         phases=phase_words(life.phases),
     )
+
+
+def counter_words(totals: CounterTotals | None) -> str:
+    """What a server counted of tokens and drafts; "" when nobody looked at its counters."""
+    if totals is None or not totals.tokens:
+        return ""
+    words = f"{totals.tokens:,.0f} tokens"
+    if totals.rounds and totals.accept_len is not None:
+        words += f", accept length {totals.accept_len:.2f} over {totals.rounds:,.0f} drafts"
+    if totals.by_position:
+        words += f", accepted by position {', '.join(f'{each:.2f}' for each in totals.by_position)}"
+    return words
 
 
 def phase_words(phases: PhaseFigures | None) -> str:

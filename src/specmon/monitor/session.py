@@ -17,6 +17,7 @@ from specmon.monitor.notices import Notice
 from specmon.monitor.server import ServerMonitor
 from specmon.monitor.snapshot import CheckPoint, Difference, Playback, Role, Severity, Snapshot, Trust, TrustView
 from specmon.monitor.verdict import Judged, judge
+from specmon.scrape import PageRefused, Scrape
 from specmon.sources.events import SourceEvent
 
 if TYPE_CHECKING:
@@ -115,6 +116,10 @@ class Session:
         """Conditions of a server that were read from outside its log; `process` tells one process from the next."""
         server = self._entries[key].server if key in self._entries else self.add(key, key)
         server.attach_fingerprint(fingerprint, process)
+
+    def attach_page(self, key: str, page: Scrape | PageRefused) -> None:
+        """What a look at the metrics page of a server brought, as its log went on."""
+        self._entries[key].server.look(page)
 
     def attach_client(self, evidence: ClientEvidence) -> None:
         """What a load generator measured of a server."""

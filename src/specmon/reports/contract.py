@@ -121,6 +121,17 @@ class PhasesModel(PhaseModel):
     by_running: list[PhaseLevelModel]
 
 
+class CountersModel(Part):
+    """What the server counted on its metrics page between the first look and the last."""
+
+    tokens: float | None = None
+    drafts: float | None = None
+    accept_len: float | None = None
+    proposed: float | None = None
+    accepted: float | None = None
+    accept_by_position: list[float] | None = None
+
+
 class RunModel(Part):
     index: int
     state: str
@@ -135,6 +146,7 @@ class RunModel(Part):
     decode: DecodeModel
     prefill: PrefillModel | None
     phases: PhasesModel | None = None
+    counters: CountersModel | None = None
     events: list[EventModel]
 
 

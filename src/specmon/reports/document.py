@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 
 from specmon import __version__
+from specmon.analysis.countertimes import CounterTotals
 from specmon.analysis.figures import LevelFigures, PhaseFigures, RunFigures
 from specmon.events import Json
 from specmon.monitor.launch import Launch
@@ -15,6 +16,7 @@ from specmon.monitor.server import ServerMonitor
 from specmon.monitor.session import Session
 from specmon.reports.comparison import comparison_of, reference_of
 from specmon.reports.contract import (
+    CountersModel,
     DecodeModel,
     Document,
     EventModel,
@@ -84,6 +86,7 @@ def _run(life: Life, server: ServerMonitor) -> RunModel:
         if life.habits.tells_prefill
         else None,
         phases=_phases(life.phases),
+        counters=_counters(life.counters.totals),
         events=[
             EventModel(
                 kind=happening.kind,
@@ -100,6 +103,19 @@ def _run(life: Life, server: ServerMonitor) -> RunModel:
 def _stamp(at: float | None, life: Life) -> str | None:
     """A moment on the log's clock; null when that clock has no date, as an uptime has none."""
     return stamp(at, life.utc_offset_s)
+
+
+def _counters(totals: CounterTotals | None) -> CountersModel | None:
+    if totals is None:
+        return None
+    return CountersModel(
+        tokens=totals.tokens,
+        drafts=totals.rounds,
+        accept_len=totals.accept_len,
+        proposed=totals.proposed,
+        accepted=totals.accepted,
+        accept_by_position=None if totals.by_position is None else list(totals.by_position),
+    )
 
 
 def _phases(phases: PhaseFigures | None) -> PhasesModel | None:
