@@ -1,0 +1,114 @@
+"""Metrics pages beside logs and on the command line, as a user gives them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Specmon
+
+DATA = Path(__file__).parents[1] / "data"
+BOTH = [DATA / "metrics" / f"sglang-0.5.16-{name}-both.log" for name in ("baseline", "standalone")]
+SERIES = DATA / "metrics" / "sglang-0.5.16-standalone-timer.metrics-series.txt"
+LOG = DATA / "sglang" / "0.5.16-standalone-timer.log"
+VLLM = "vllm-0.32.0-cpu-spec-draft2l-k3-near-zero-accept"
+
+
+def test_series_beside_the_logs_are_found_and_preferred_to_the_probe(specmon: Specmon) -> None:
+    done = specmon("summary", *map(str, BOTH), "--format", "json")
+    assert done.status == 0
+    told = json.loads(done.out)
+    runs = [server["runs"][-1] for server in told["servers"]]
+    assert [run["phases"]["source"] for run in runs] == ["metrics", "metrics"]
+    assert [run["counters"]["tokens"] for run in runs] == [41844, 53387]
+    level = next(each for each in runs[1]["phases"]["by_running"] if each["running"] == 1)
+    assert {name: round(ms, 2) for name, ms in level["ms"].items()} == {
+        "draft": 0.34,
+        "verify": 6.22,
+        "draft_extend": 0.3,
+    }
+    method = next(each for each in told["comparison"]["checklist"] if each["id"] == "method")
+    assert method["state"] == "ok"
+    assert "token counter" in method["evidence"]
+
+
+def test_summary_says_where_the_phases_are_from(specmon: Specmon) -> None:
+    text = specmon("summary", str(LOG), "--metrics", str(SERIES)).out
+    assert "ms (metrics)" in text
+    assert "the server's own counters: 38,477 tokens, accept length 2.39 over 15,880 drafts" in text
+
+
+def test_log_without_metrics_says_nothing_of_counters(specmon: Specmon) -> None:
+    done = specmon("summary", str(LOG), "--format", "json")
+    assert json.loads(done.out)["servers"][0]["runs"][-1]["counters"] is None
+
+
+@pytest.mark.parametrize("side", ["spec", "speculative", str(LOG)])
+def test_file_is_put_to_the_server_that_is_named(specmon: Specmon, side: str) -> None:
+    done = specmon("summary", str(BOTH[0]), str(LOG), "--metrics", f"{side}={SERIES}", "--format", "json")
+    servers = {server["role"]: server for server in json.loads(done.out)["servers"]}
+    assert servers["speculative"]["runs"][-1]["counters"]["drafts"] == 15880
+
+
+def test_pages_before_and_after_a_test_are_a_series(specmon: Specmon, tmp_path: Path) -> None:
+    shutil.copy(DATA / "vllm" / f"{VLLM}.log", tmp_path / "spec.log")
+    for when in ("before", "after"):
+        shutil.copy(DATA / "metrics" / f"{VLLM}.metrics-{when}.txt", tmp_path / f"spec.metrics-{when}.txt")
+    text = specmon("summary", "spec.log").out
+    assert "7,272 tokens, accept length 1.04 over 6,928 drafts, accepted by position 0.03, 0.01, 0.01" in text
+
+
+def test_restarts_of_a_server_share_out_a_series_at_its_resets(specmon: Specmon, tmp_path: Path) -> None:
+    first, second = LOG.read_text(), BOTH[1].read_text()
+    (tmp_path / "spec.log").write_text(first + second)
+    later = BOTH[1].with_name(BOTH[1].name.replace(".log", ".metrics-series.txt"))
+    (tmp_path / "spec.metrics-series.txt").write_text(SERIES.read_text() + later.read_text())
+    runs = json.loads(specmon("summary", "spec.log", "--format", "json").out)["servers"][0]["runs"]
+    assert [run["counters"]["tokens"] for run in runs] == [38477, 53387]
+
+
+@pytest.mark.parametrize(
+    ("page", "said"),
+    [
+        ("<html><body>Not here</body></html>\n", "1 metrics page not used: HTML"),
+        ("sglang:num_running_reqs 1", "1 metrics page not used: cut short"),
+        ("up 1\n", "1 metrics page not used: without any metric"),
+        ('sglang:realtime_tokens_total{mode="decode"} -4\n', "with a counter that is NaN, infinite or negative"),
+    ],
+)
+def test_page_that_is_none_is_a_notice_and_no_number(specmon: Specmon, tmp_path: Path, page: str, said: str) -> None:
+    (tmp_path / "page.txt").write_text(page)
+    done = specmon("summary", str(LOG), "--metrics", "page.txt", "--format", "json")
+    assert done.status == 0
+    server = json.loads(done.out)["servers"][0]
+    assert [said in notice["text"] for notice in server["notices"] if notice["kind"] == "metrics_refused"] == [True]
+    assert server["runs"][-1]["counters"] is None
+    assert server["runs"][-1]["phases"] is None
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("nowhere.txt", "metrics nowhere.txt: no such file or directory. Check the path."),
+        (f"elsewhere={SERIES}", "'elsewhere' is no server. Write --metrics baseline=FILE"),
+        (str(SERIES), "it does not say of which server it is. Write --metrics baseline=FILE"),
+    ],
+)
+def test_file_that_cannot_be_put_to_a_server_is_wrong_usage(specmon: Specmon, given: str, said: str) -> None:
+    done = specmon("summary", *map(str, BOTH), "--metrics", given)
+    assert done.status == 2
+    assert said in done.err
+
+
+def test_replay_reads_the_series_as_it_goes(specmon: Specmon) -> None:
+    done = specmon("replay", "--plain", "--speed", "100000", "--interval", "0.1", *map(str, BOTH))
+    assert done.status == 0
+
+
+def test_part_of_a_log_is_held_against_the_same_part_of_the_series(specmon: Specmon) -> None:
+    done = specmon("summary", str(BOTH[0]), "--until", "2026-11-30T21:44:45", "--format", "json")
+    counters = json.loads(done.out)["servers"][0]["runs"][-1]["counters"]
+    assert 4000 < counters["tokens"] < 6000  # of 41,844
