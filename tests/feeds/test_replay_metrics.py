@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from specmon.commands.metrics import clock_shift, metrics_beside, pages_of
@@ -10,9 +13,31 @@ from specmon.feeds.timeline import timeline_of
 from specmon.monitor.session import Session
 from specmon.scrape import PageRefused
 
-from .test_replay import Hand, running
-
 LOG = Path(__file__).parents[1] / "data" / "metrics" / "sglang-0.5.16-baseline-both.log"
+
+
+class Hand:
+    """A clock that stands still, so that only a seek moves the replay."""
+
+    def clock(self) -> float:
+        return 100.0
+
+    async def sleep(self, _: float) -> None:
+        await asyncio.sleep(0)
+
+    async def turn(self) -> None:
+        for _ in range(300):  # enough rounds of the loop for the longest advance of this test
+            await asyncio.sleep(0)
+
+
+@asynccontextmanager
+async def running(feed: ReplayFeed) -> AsyncIterator[None]:
+    player = asyncio.ensure_future(feed.run())
+    try:
+        yield
+    finally:
+        player.cancel()
+        await asyncio.gather(player, return_exceptions=True)
 
 
 async def test_looks_follow_the_clock_of_the_replay_both_ways() -> None:

@@ -15,6 +15,7 @@ from specmon.commands.reference import chosen_reference, other_references
 from specmon.commands.show import show
 from specmon.errors import SourceRefused
 from specmon.feeds.conditions import ProcessConditions
+from specmon.feeds.counters import MetricsPage
 from specmon.feeds.live import Channel, LiveFeed
 from specmon.monitor.asking import asked_load
 from specmon.monitor.session import Session
@@ -82,7 +83,7 @@ async def _named(
         place, key = address.place, f"{number}"
         source = open_source(address, hosts, follow=True, from_start=from_start)
         session.add(key, source.name, role=role, label=address.label)
-        channels.append(Channel(key, source, conditions_of(place, hosts)))
+        channels.append(Channel(key, source, conditions_of(place, hosts), counters_of(place, hosts)))
     return channels
 
 
@@ -93,6 +94,17 @@ def conditions_of(place: Place, hosts: Hosts) -> ProcessConditions | None:
             return ProcessConditions(hosts.at(host), path)
         case LocalPlace(path) if not place.is_glob:
             return ProcessConditions(ThisMachine(), path)
+        case _:
+            return None
+
+
+def counters_of(place: Place, hosts: Hosts) -> MetricsPage | None:
+    """Whose ports are asked for a metrics page; None where no machine can be told."""
+    match place:
+        case RemotePlace(host):
+            return MetricsPage(hosts.at(host))
+        case LocalPlace() if not place.is_glob:
+            return MetricsPage(ThisMachine())
         case _:
             return None
 
@@ -150,5 +162,5 @@ def discovered_channels(
         backfill = None if from_start else BACKFILL_BYTES
         source = RemoteFile(host, server.log_path, backfill_bytes=backfill, pace=pace)
         session.add(key, source.name, label=None if host_name is None else f"{host_name}:{server.port}")
-        channels.append(Channel(key, source, ProcessConditions(host, server.log_path)))
+        channels.append(Channel(key, source, ProcessConditions(host, server.log_path), MetricsPage(host)))
     return channels

@@ -11,6 +11,7 @@ from specmon.errors import SpecmonError
 from specmon.monitor.session import Session
 from specmon.monitor.snapshot import Snapshot
 from specmon.references.fingerprint import Fingerprint
+from specmon.scrape import PageRefused, Scrape
 from specmon.sources.events import Refused, Source
 
 # A new process is in the list before it writes its first line, but its children, which hold part of the
@@ -18,6 +19,10 @@ from specmon.sources.events import Refused, Source
 # until then the server itself answers nothing; those later looks are for what is still missing.
 LOOKS_AFTER_LAUNCH_S = (0.0, 3.0, 15.0)
 LATE_LOOKS_S = (60.0, 300.0)
+
+# Short enough that a window of steady load holds some looks. A page has 60 kB, and the server makes it on demand.
+COUNTERS_EVERY_S = 4.0
+NO_COUNTERS_EVERY_S = 60.0
 
 _OVER_POLL_S = 0.1
 _LAST_BYTES_S = 1.0  # what has been written last is still on its way
@@ -41,12 +46,29 @@ class Conditions(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class CounterLook:
+    """What a look at a server's metrics page brought."""
+
+    page: Scrape | PageRefused | None
+    reason: str = ""  # why there is no page, where the user can do something about it
+
+
+class Counters(Protocol):
+    """Asks a server for its counters."""
+
+    async def read(self, host: str | None, port: int, at: float) -> CounterLook:
+        """The metrics page of the server that listens there; every fault is an answer."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
 class Channel:
     """One server: its key in the session, its log, its conditions."""
 
     key: str
     source: Source
     conditions: Conditions | None = None
+    counters: Counters | None = None
 
 
 class LiveFeed:
@@ -99,6 +121,7 @@ class LiveFeed:
         server = self._session.server(channel.key)
         lives = -1
         looking: asyncio.Task[None] | None = None
+        counting = None if channel.counters is None else asyncio.create_task(self._count(channel, channel.counters))
         try:
             async for event in channel.source.events():
                 self._session.feed(channel.key, event)
@@ -113,6 +136,8 @@ class LiveFeed:
         finally:
             if looking is not None:
                 looking.cancel()
+            if counting is not None:
+                counting.cancel()
 
     async def _look(self, channel: Channel) -> None:
         if channel.conditions is None:
@@ -132,6 +157,21 @@ class LiveFeed:
                 self._session.attach_fingerprint(channel.key, seen.fingerprint, seen.process)
             self._tell(channel, seen.reason)
         self._tell(channel, fault)
+
+    async def _count(self, channel: Channel, counters: Counters) -> None:
+        """Look at the metrics page as long as the log is followed, less often while it gives nothing."""
+        server = self._session.server(channel.key)
+        while True:
+            life, delay_s = server.life, COUNTERS_EVERY_S
+            host, port = life.address if life is not None else (None, None)
+            if life is not None and port is not None and not life.has_ended:
+                look = await counters.read(host, port, self._clock())
+                if not isinstance(look.page, Scrape):
+                    delay_s = NO_COUNTERS_EVERY_S
+                if look.page is not None and server.life is life:  # not of the life before a restart
+                    self._session.attach_page(channel.key, look.page)
+                self._tell(channel, look.reason)
+            await self._sleep(delay_s)
 
     def _tell(self, channel: Channel, reason: str) -> None:
         if reason and self._told_reasons.get(channel.key) != reason:

@@ -319,6 +319,15 @@ class Life:
         return drafts or self.phase_times.figures("custom", cycles, identity)
 
     @property
+    def address(self) -> tuple[str | None, int | None]:
+        """Where the server listens, by its launch line, else by the flags of its process."""
+        if self.launch is not None and self.launch.address[1] is not None:
+            return self.launch.address
+        if self.fingerprint is None or not self.fingerprint.flags:
+            return None, None
+        return Launch(self.fingerprint.flags).address
+
+    @property
     def conditions(self) -> Fingerprint:
         """What was read from the process, together with what the log proves."""
         from specmon.references.fingerprint import Fingerprint  # pydantic, for those who compare

@@ -1,4 +1,4 @@
-"""As much of HTTP/1.1 as one question to a server's version page needs: pure, bytes in and out."""
+"""As much of HTTP/1.1 as a question to one of a server's pages needs: pure, bytes in and out."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class HttpAnswer:
     is_whole: bool
 
 
-def get(path: str, host: str, port: int) -> bytes:
+def get(path: str, host: str, port: int, *, accept: str = "application/json") -> bytes:
     """The request for a page. No key is ever sent."""
     name = f"[{host}]" if ":" in host else host
     return (
-        f"GET {path} HTTP/1.1\r\nHost: {name}:{port}\r\nAccept: application/json\r\n"
+        f"GET {path} HTTP/1.1\r\nHost: {name}:{port}\r\nAccept: {accept}\r\n"
         "User-Agent: specmon\r\nConnection: close\r\n\r\n"
     ).encode("ascii", "replace")
 

@@ -1,0 +1,215 @@
+"""The metrics page of a running server, asked for again and again while its log is followed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from specmon.errors import SourceLost
+from specmon.feeds.counters import MetricsPage
+from specmon.feeds.live import COUNTERS_EVERY_S, NO_COUNTERS_EVERY_S, Channel, CounterLook, LiveFeed
+from specmon.monitor.session import Session
+from specmon.references.fingerprint import Fingerprint
+from specmon.scrape import PageRefused, Scrape
+from specmon.sources.events import Chunk, Connected, SourceEvent
+from specmon.sources.machine import CommandResult, ForwardingRefused, IsWhole, PortClosed
+
+LAUNCH = (
+    b"[2026-02-26 16:40:00] server_args=ServerArgs(model_path='/m', tp_size=1, host='0.0.0.0', port=30007, "
+    b"speculative_algorithm=None)\n"
+)
+DECODE = (
+    b"[2026-02-26 16:40:01 TP0] Decode batch, #running-req: 1, #token: 512, token usage: 0.00, cuda graph: True, "
+    b"gen throughput (token/s): 250.00, #queue-req: 0\n"
+)
+
+
+def page(looks: int) -> bytes:
+    """After so many looks: 250 passes a second of 3.6 ms."""
+    passes = looks * COUNTERS_EVERY_S * 250
+    return (
+        f'sglang:cuda_graph_passes_total{{mode="decode_cuda_graph",tp_rank="0"}} {passes}\n'
+        f'sglang:realtime_tokens_total{{mode="decode",tp_rank="0"}} {passes}\n'
+        f'sglang:forward_execution_seconds_total{{category="decode",tp_rank="0"}} {passes * 0.0036}\n'
+        'sglang:num_running_reqs{tp_rank="0"} 1\n'
+    ).encode()
+
+
+def response(status: int, body: bytes) -> bytes:
+    return f"HTTP/1.1 {status} words\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
+
+
+class Serving:
+    """A machine whose ports give these answers; the last one for ever."""
+
+    name = "gpu1"
+
+    def __init__(self, *answers: bytes | Exception) -> None:
+        self._answers = list(answers)
+        self.asked: list[tuple[str, int, bytes]] = []
+
+    async def run(self, command: str, *, timeout_s: float = 30.0) -> CommandResult:
+        raise AssertionError(command)
+
+    async def exchange(
+        self, host: str, port: int, request: bytes, *, is_whole: IsWhole, limit_bytes: int, timeout_s: float
+    ) -> bytes:
+        self.asked.append((host, port, request))
+        answer = self._answers[min(len(self.asked), len(self._answers)) - 1]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+class Growing(Serving):
+    """A server that serves."""
+
+    async def exchange(
+        self, host: str, port: int, request: bytes, *, is_whole: IsWhole, limit_bytes: int, timeout_s: float
+    ) -> bytes:
+        self.asked.append((host, port, request))
+        return response(200, page(len(self.asked)))
+
+
+class Held:
+    """A source whose log is there, and that then stays open until it is let go."""
+
+    name = "held"
+
+    def __init__(self, *texts: bytes) -> None:
+        self._texts = texts
+        self.is_over = asyncio.Event()
+
+    async def events(self) -> AsyncIterator[SourceEvent]:
+        yield Connected(0.0, 0)
+        offset = 0
+        for text in self._texts:
+            yield Chunk(0.0, offset, text)
+            offset += len(text)
+        await self.is_over.wait()
+
+
+async def follow(
+    machine: Serving, *texts: bytes, looks: int, fingerprint: Fingerprint | None = None
+) -> tuple[Session, list[float]]:
+    """The session after so many turns of the counters, and how long was waited between them."""
+    session, waits, now = Session(), [], [1000.0]
+    source = Held(*texts)
+
+    async def sleep(seconds: float) -> None:
+        waits.append(seconds)
+        now[0] += seconds
+        if len(waits) >= looks:
+            source.is_over.set()
+            await asyncio.sleep(3600)
+        await asyncio.sleep(0)
+
+    session.add("1", "held")
+    if fingerprint is not None:
+        session.feed("1", Chunk(0.0, 0, DECODE))
+        session.attach_fingerprint("1", fingerprint)
+    feed = LiveFeed(session, [Channel("1", source, counters=MetricsPage(machine))], clock=lambda: now[0], sleep=sleep)
+    await asyncio.wait_for(feed.run(), 10)
+    return session, waits
+
+
+def texts_of(session: Session) -> list[str]:
+    return [event.text for event in session.snapshot(0.0).events]
+
+
+async def test_looks_at_the_page_become_phases_while_the_log_is_followed() -> None:
+    machine = Growing()
+    session, waits = await follow(machine, LAUNCH, DECODE * 20, looks=12)
+    life = session.server("1").life
+    assert life is not None
+    assert life.phases is not None
+    assert life.phases.source == "metrics"
+    assert life.phases.by_running[1].ms == {"decode": pytest.approx(3.6)}
+    assert {(host, port) for host, port, _ in machine.asked} == {("127.0.0.1", 30007)}
+    assert waits[-3:] == [COUNTERS_EVERY_S] * 3
+
+
+async def test_question_holds_no_key_and_asks_for_text() -> None:
+    machine = Growing()
+    await follow(machine, LAUNCH, looks=3)
+    assert machine.asked
+    request = machine.asked[0][2]
+    assert request.startswith(b"GET /metrics HTTP/1.1\r\n")
+    assert b"Accept: text/plain; version=0.0.4\r\n" in request
+    assert b"authorization" not in request.lower()
+
+
+async def test_port_comes_from_the_process_where_the_log_lacks_the_launch() -> None:
+    machine = Growing()
+    await follow(machine, looks=3, fingerprint=Fingerprint(flags={"port": 31000}))
+    assert {port for _, port, _ in machine.asked} == {31000}
+
+
+async def test_server_whose_port_nobody_knows_is_not_asked() -> None:
+    machine = Growing()
+    await follow(machine, DECODE, looks=5)
+    assert machine.asked == []
+
+
+async def test_server_that_has_ended_is_not_asked() -> None:
+    machine = Growing()
+    end = b"[2026-02-26 16:40:09] SIGTERM received. signum=15 frame=None. Draining requests and shutting down...\n"
+    await follow(machine, LAUNCH + DECODE + end, looks=5)
+    assert len(machine.asked) <= 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (response(401, b""), "/metrics on port 30007 wants an API key, and specmon keeps none"),
+        (response(500, b""), "/metrics on port 30007 answers with status 500"),
+        (b"\x15\x03\x01\x00\x02\x02\x46", "/metrics on port 30007 does not speak HTTP"),
+        (b"", "/metrics on port 30007 does not speak HTTP (TLS perhaps)"),
+        (SourceLost("gpu1: no answer in time"), "/metrics on port 30007 gave no answer: gpu1: no answer in time"),
+        (
+            ForwardingRefused("gpu1: forwards nothing"),
+            "/metrics on port 30007 gave no answer: gpu1: forwards nothing",
+        ),
+    ],
+)
+async def test_page_that_does_not_come_is_told_once_and_asked_for_less_often(
+    answer: bytes | Exception, said: str
+) -> None:
+    session, waits = await follow(Serving(answer), LAUNCH, DECODE, looks=5)
+    assert [text for text in texts_of(session) if "/metrics" in text] == [said]
+    assert waits[-2:] == [NO_COUNTERS_EVERY_S] * 2
+
+
+@pytest.mark.parametrize("answer", [response(404, b"{}"), response(501, b"{}"), PortClosed("gpu1: nobody listens")])
+async def test_server_without_the_page_is_no_fault(answer: bytes | Exception) -> None:
+    session, _ = await follow(Serving(answer), LAUNCH, DECODE, looks=5)
+    assert not [text for text in texts_of(session) if "metrics" in text]
+
+
+async def test_page_that_comes_back_after_a_restart_is_used_again() -> None:
+    machine = Serving(PortClosed("gpu1: nobody listens"), response(200, page(1)), response(200, page(2)))
+    session, _ = await follow(machine, LAUNCH, DECODE, looks=8)
+    life = session.server("1").life
+    assert life is not None
+    assert life.counters.totals is not None
+    assert life.counters.totals.tokens == COUNTERS_EVERY_S * 250
+
+
+@pytest.mark.parametrize(
+    ("body", "look"),
+    [
+        (page(1), None),
+        (b"<html>", CounterLook(PageRefused(None, "html"))),
+        (page(1)[:-4], CounterLook(PageRefused(None, "cut"))),
+        (b"", CounterLook(None)),
+    ],
+)
+async def test_page_is_read_or_refused(body: bytes, look: CounterLook | None) -> None:
+    found = await MetricsPage(Serving(response(200, body))).read(None, 30000, 7.0)
+    if look is None:
+        assert isinstance(found.page, Scrape)
+        assert found.page.at == 7.0
+    else:
+        assert found == look
