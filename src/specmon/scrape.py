@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-Refusal = Literal["large", "html", "cut", "text", "none"]
+Refusal = Literal["large", "html", "cut", "text", "none", "file"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,4 +32,5 @@ class PageRefused:
     """A page that gives no figures."""
 
     at: float | None
-    reason: Refusal  # "large", "html", "cut": half a page; "text": a line is no metric; "none": no metric of an engine
+    reason: Refusal  # "large", "html", "cut": half a page; "text": a line is no metric; "none": no metric of an engine;
+    # "file": where it lies cannot be read

@@ -70,7 +70,8 @@ def metrics_by_server(session: Session, given: Sequence[GivenMetrics], logs: dic
 
 def metrics_beside(log: Path) -> list[Path]:
     """The series beside a log, or the pages before and after it: `x.metrics-series.txt` for `x.log`."""
-    name = log.name
+    if not (name := log.name):
+        return []
     for ending in (*_PACKED, ".log"):
         name = name.removesuffix(ending)
     for ending in _SERIES:
@@ -83,8 +84,11 @@ def metrics_beside(log: Path) -> list[Path]:
 def pages_of(paths: Iterable[Path]) -> Iterator[Page]:
     """The pages of files, one file after the other."""
     for path in paths:
-        with path.open("rb") as file:
-            yield from read_series(iter(lambda: file.readline(LONGEST_LINE), b""))
+        try:
+            with path.open("rb") as file:
+                yield from read_series(iter(lambda: file.readline(LONGEST_LINE), b""))
+        except OSError:  # a file beside a log was not asked for, so its fault ends nothing
+            yield PageRefused(None, "file")
 
 
 def attach_metrics(session: Session, given: Sequence[GivenMetrics], *, window: TimeWindow | None) -> None:

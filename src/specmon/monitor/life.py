@@ -217,6 +217,8 @@ class Life:
         self.stats_pids.update(later.stats_pids)
         self.writers.take_over(later.writers)
         self.env.update(later.env)
+        if not self.counters.has_readings:
+            self.counters = later.counters
         self.kv_full += later.kv_full
         self.utc_offset_s = self.utc_offset_s if self.utc_offset_s is not None else later.utc_offset_s
         self._is_followed = False

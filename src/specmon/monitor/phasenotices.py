@@ -53,6 +53,7 @@ def _of_counters(life: Life) -> list[Notice]:
         "text": "in another form than the Prometheus text format. Fetch it without an Accept header.",
         "none": "without any metric of SGLang, vLLM or llama.cpp that is used here. Start the server with its metrics "
         "on (SGLang: --enable-metrics, llama.cpp: --metrics), or name the file of this server.",
+        "file": "because the file cannot be read. See to its permissions.",
         "figure": "with a counter that is NaN, infinite or negative. See what stands between the server and the file.",
     }
     found = [

@@ -124,11 +124,11 @@ class PhasesModel(PhaseModel):
 class CountersModel(Part):
     """What the server counted on its metrics page between the first look and the last."""
 
-    tokens: float | None = None
-    drafts: float | None = None
+    tokens: int | None = None
+    drafts: int | None = None
     accept_len: float | None = None
-    proposed: float | None = None
-    accepted: float | None = None
+    proposed: int | None = None
+    accepted: int | None = None
     accept_by_position: list[float] | None = None
 
 

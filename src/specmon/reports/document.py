@@ -109,13 +109,17 @@ def _counters(totals: CounterTotals | None) -> CountersModel | None:
     if totals is None:
         return None
     return CountersModel(
-        tokens=totals.tokens,
-        drafts=totals.rounds,
+        tokens=_whole(totals.tokens),
+        drafts=_whole(totals.rounds),
         accept_len=totals.accept_len,
-        proposed=totals.proposed,
-        accepted=totals.accepted,
+        proposed=_whole(totals.proposed),
+        accepted=_whole(totals.accepted),
         accept_by_position=None if totals.by_position is None else list(totals.by_position),
     )
+
+
+def _whole(count: float | None) -> int | None:
+    return None if count is None else round(count)
 
 
 def _phases(phases: PhaseFigures | None) -> PhasesModel | None:
