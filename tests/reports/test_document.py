@@ -18,7 +18,7 @@ from specmon.reports.times import stamp
 _SERVER = {"name", "source", "stream", "role", "engine", "lines", "notices", "runs"}
 _RUN = {
     *("index", "state", "started_at", "ready_at", "first_sample_at", "last_sample_at", "launch", "env"),
-    *("speculation", "ranks", "decode", "prefill", "phases", "events"),
+    *("speculation", "ranks", "decode", "prefill", "phases", "counters", "events"),
 }
 _LEVEL = {
     *("running", "samples", "clean", "tok_s", "prefill_share", "acceptance_rate", "accept_by_position"),
