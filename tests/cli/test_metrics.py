@@ -103,9 +103,40 @@ def test_file_that_cannot_be_put_to_a_server_is_wrong_usage(specmon: Specmon, gi
     assert said in done.err
 
 
-def test_replay_reads_the_series_as_it_goes(specmon: Specmon) -> None:
-    done = specmon("replay", "--plain", "--speed", "100000", "--interval", "0.1", *map(str, BOTH))
+def captured(tmp_path: Path) -> str:
+    """A capture directory with looks in it."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / "manifest.toml").write_text(
+        'schema = 1\nstarts_at = 2026-11-30T21:42:00Z\n[[server]]\nname = "spec"\nrole = "speculative"\n'
+    )
+    shutil.copy(BOTH[1], folder / "spec.log")
+    shutil.copy(BOTH[1].with_name(BOTH[1].name.replace(".log", ".metrics-series.txt")), folder / "spec.metrics")
+    return str(folder)
+
+
+def test_capture_directory_brings_its_looks_along(specmon: Specmon, tmp_path: Path) -> None:
+    done = specmon("summary", captured(tmp_path), "--format", "json")
+    run = json.loads(done.out)["servers"][0]["runs"][-1]
+    assert (run["phases"]["source"], run["counters"]["tokens"]) == ("metrics", 53387)
+
+
+def test_replay_of_a_capture_directory_and_of_named_files_ends_well(specmon: Specmon, tmp_path: Path) -> None:
+    fast = ("--plain", "--speed", "100000", "--interval", "0.1")
+    assert specmon("replay", *fast, captured(tmp_path)).status == 0
+    assert specmon("replay", *fast, "--spec", str(LOG), "--metrics", f"spec={SERIES}").status == 0
+    refused = specmon("replay", *fast, "--spec", str(LOG), "--metrics", f"elsewhere={SERIES}")
+    assert refused.status == 2
+    assert "'elsewhere' is no server" in refused.err
+
+
+def test_page_of_fifty_megabytes_is_refused_with_a_notice(specmon: Specmon, tmp_path: Path) -> None:
+    line = b'sglang:realtime_tokens_total{mode="decode"} 41844.0\n'
+    (tmp_path / "large.txt").write_bytes(line * (50 * (1 << 20) // len(line)))
+    done = specmon("summary", str(LOG), "--metrics", "large.txt")
     assert done.status == 0
+    assert "1 metrics page not used: larger than any server's" in done.out
+    assert "counters" not in done.out
 
 
 def test_part_of_a_log_is_held_against_the_same_part_of_the_series(specmon: Specmon) -> None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 
 import pytest
+from tests.conftest import Sshd
 
 from specmon.errors import SourceLost
 from specmon.feeds.counters import MetricsPage
@@ -14,8 +17,10 @@ from specmon.monitor.session import Session
 from specmon.references.fingerprint import Fingerprint
 from specmon.scrape import PageRefused, Scrape
 from specmon.sources.events import Chunk, Connected, SourceEvent
-from specmon.sources.machine import CommandResult, ForwardingRefused, IsWhole, PortClosed
+from specmon.sources.machine import CommandResult, ForwardingRefused, IsWhole, PortClosed, ThisMachine
+from specmon.sources.ssh import SshHost
 
+VLLM_PAGE = Path(__file__).parents[1] / "data" / "metrics" / "vllm-0.32.0-cpu-baseline-json-formatter.metrics-after.txt"
 LAUNCH = (
     b"[2026-02-26 16:40:00] server_args=ServerArgs(model_path='/m', tp_size=1, host='0.0.0.0', port=30007, "
     b"speculative_algorithm=None)\n"
@@ -213,3 +218,49 @@ async def test_page_is_read_or_refused(body: bytes, look: CounterLook | None) ->
         assert found.page.at == 7.0
     else:
         assert found == look
+
+
+@asynccontextmanager
+async def serving(body: bytes) -> AsyncIterator[int]:
+    """A port of this machine that answers with a page in chunks, as uvicorn does."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        for start in range(0, len(body), 10_000):
+            part = body[start : start + 10_000]
+            writer.write(f"{len(part):x}\r\n".encode() + part + b"\r\n")
+        writer.write(b"0\r\n\r\n")
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    async with server:
+        yield server.sockets[0].getsockname()[1]
+
+
+@pytest.mark.sshd
+async def test_genuine_page_comes_over_the_ssh_connection(sshd: Sshd) -> None:
+    body = VLLM_PAGE.read_bytes()
+    async with serving(body) as port, SshHost("127.0.0.1", sshd.settings) as machine:
+        found = await MetricsPage(machine).read("0.0.0.0", port, 7.0)
+    assert isinstance(found.page, Scrape)
+    assert found.page.at == 7.0
+    assert {"vllm:generation_tokens_total", "vllm:num_requests_running"} <= {s.name for s in found.page.samples}
+
+
+async def test_server_that_listens_and_never_answers_holds_nothing_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("specmon.sources.metrics_page._LIMIT_S", 0.2)
+    has_left = asyncio.Event()
+
+    async def hold(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(ConnectionError):
+            await reader.read()  # until the other side leaves
+        writer.close()
+        has_left.set()
+
+    async with await asyncio.start_server(hold, "127.0.0.1", 0) as server:
+        found = await MetricsPage(ThisMachine()).read(None, server.sockets[0].getsockname()[1], 7.0)
+        await asyncio.wait_for(has_left.wait(), 5)
+    assert found.page is None
+    assert found.reason.endswith("gave no answer: this machine: no answer in time")
