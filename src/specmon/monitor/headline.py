@@ -18,6 +18,7 @@ from specmon.monitor.trustwords import looks_like, percent
 from specmon.monitor.verdict import Judged, load_of
 
 _CAUSES_SHOWN = 3
+_LONGEST_VALUE = 60  # characters of a flag in a sentence
 
 
 def headline_of(
@@ -67,10 +68,27 @@ def likely_cause(causes: tuple[Difference, ...]) -> str:
 
 def _words(cause: Difference) -> str:
     if cause.before is None:
-        return f"{cause.name} is {cause.now}"
+        return f"{cause.name} is {_part_of(cause.now or 'unset')}"
     if cause.now is None:
-        return f"{cause.name}={cause.before} missing"
-    return f"{cause.name} {cause.before} → {cause.now}"
+        return f"{cause.name}={_part_of(cause.before)} missing"
+    before, now = _shortened(cause.before, cause.now)
+    return f"{cause.name} {before} → {now}"
+
+
+def _shortened(left: str, right: str) -> tuple[str, str]:
+    """Both where they part, when they are too long for a sentence (a whole configuration in one flag)."""
+    if max(len(left), len(right)) <= _LONGEST_VALUE:
+        return left, right
+    common = next(
+        (at for at, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), min(len(left), len(right))
+    )
+    start = max(0, common - _LONGEST_VALUE // 2)
+    return _part_of(left, start), _part_of(right, start)
+
+
+def _part_of(text: str, start: int = 0) -> str:
+    end = start + _LONGEST_VALUE
+    return ("…" if start else "") + text[start:end] + ("…" if end < len(text) else "")
 
 
 def _listed(names: list[str]) -> str:
