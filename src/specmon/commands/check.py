@@ -45,6 +45,7 @@ def check(
     since: str | None,
     until: str | None,
     run: int | None,
+    warm_up_s: float,
     format_files: Sequence[Path],
 ) -> int:
     """Print the answers; 0 all well, 1 a question failed, 2 wrong input, 3 a question without an answer."""
@@ -66,6 +67,7 @@ def check(
         running=asked_load(running),
         reader=reader_of(format_files, window),
         run=run,
+        warm_up_s=warm_up_s,
         is_watched=False,
     )
     faults = read_all(session, given, ssh)

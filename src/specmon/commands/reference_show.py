@@ -14,6 +14,7 @@ from specmon.errors import ConfigError
 from specmon.references.model import Reference
 from specmon.references.store import load, read_text, stored
 from specmon.reports.reference import reference_json, reference_table, reference_text
+from specmon.secrets import hide_in_text
 from specmon.visible import visible
 
 
@@ -44,6 +45,8 @@ def list_references(*, form: Literal["text", "json"]) -> int:
 def show_reference(*, name: str, form: Literal["text", "json", "toml"]) -> int:
     """Print one reference."""
     path, reference = loaded(name)
+    # What specmon writes is harmless; a note that somebody wrote into the file may not be.
+    reference = reference.model_copy(update={"note": hide_in_text(reference.note)})
     if form == "toml":
         click.echo(read_text(path), nl=False)
     elif form == "json":
