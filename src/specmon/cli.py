@@ -161,6 +161,14 @@ def _ssh(function: _Function) -> _Function:
 def _span(function: _Function) -> _Function:
     for option in (
         click.option(
+            "--warm-up",
+            "warm_up_s",
+            type=click.IntRange(min=0),
+            default=0,
+            metavar="SECONDS",
+            help="Leave out samples until so long after the server was ready.",
+        ),
+        click.option(
             "--run",
             type=click.IntRange(min=1),
             metavar="N",

@@ -68,6 +68,7 @@ def replay(
     since: str | None,
     until: str | None,
     run: int | None,
+    warm_up_s: float,
     format_files: Sequence[Path],
     speed: float,
     is_plain: bool,
@@ -95,7 +96,13 @@ def replay(
 
             def new_session() -> Session:
                 session = Session(
-                    reference=chosen, others=others, mode="replay", reader=windowed, run=run, running=load
+                    reference=chosen,
+                    others=others,
+                    mode="replay",
+                    reader=windowed,
+                    run=run,
+                    warm_up_s=warm_up_s,
+                    running=load,
                 )
                 for key, source, declared, label in cast.servers:
                     session.add(key, source, role=declared, label=label)

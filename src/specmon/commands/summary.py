@@ -32,6 +32,7 @@ def summary(
     since: str | None,
     until: str | None,
     run: int | None,
+    warm_up_s: float,
     format_files: Sequence[Path],
     clients: Sequence[str],
     form: Literal["text", "json", "markdown", "csv", "html"],
@@ -48,6 +49,7 @@ def summary(
         others=other_references(reference),
         reader=reader_of(format_files, window),
         run=run,
+        warm_up_s=warm_up_s,
         running=asked_load(running),
         is_watched=False,
     )

@@ -10,6 +10,7 @@ from specmon.analysis.drafttimes import DraftTimes
 from specmon.analysis.figures import LevelFigures, PhaseFigures, RunFigures
 from specmon.analysis.load import Band
 from specmon.analysis.phasetimes import PhaseSource, PhaseTimes, RefusedLines
+from specmon.analysis.rules import Cadence
 from specmon.analysis.run import RunStatistics
 from specmon.analysis.steps import StepTimes
 from specmon.events import Crashed, DraftsTimed, Habits, LogEvent, PhasesTimed
@@ -39,7 +40,7 @@ class Happening:
 class Life:
     """Grows with the lines of one server process; what it says of itself follows from what it has seen."""
 
-    def __init__(self, index: int) -> None:
+    def __init__(self, index: int, *, warm_up_s: float = 0.0) -> None:
         self.index = index
         self.launch: Launch | None = None
         self.launched_at: float | None = None
@@ -51,7 +52,7 @@ class Life:
         self.last_running: int | None = None
         self.env: dict[str, str] = {}
         self.happenings: list[Happening] = []
-        self.statistics = RunStatistics()
+        self.statistics = RunStatistics(Cadence(warm_up_s=warm_up_s))
         self.habits = Habits()
         self.draft_times = DraftTimes()
         self.fingerprint: Fingerprint | None = None

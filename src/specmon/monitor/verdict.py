@@ -62,7 +62,7 @@ def judge(
         comparison = Comparison("not comparable" if fatal else "cannot tell")
         reasons = fatal or (_why_no_level(*figures, running),)
         return Judged(comparison, f"{comparison.verdict}: {'; '.join(reasons)}", reasons)
-    fatal = (*fatal, *graph_mismatch(*pair))
+    fatal = (*fatal, *graph_mismatch(*pair), *_other_ranks(baseline, speculative, pair))
     spread = reference.spread_at(pair[0].running) if reference is not None else None
     comparison = compare_levels(*pair, is_comparable=not fatal, between=spread)
     levels = tuple(
@@ -192,6 +192,17 @@ def _other_engine(engines: tuple[str | None, str | None]) -> tuple[str, ...]:
     if None in engines or engines[0] == engines[1]:
         return ()
     return (f"the engines differ ({engines[0]} against {engines[1]})",)
+
+
+def _other_ranks(baseline: Life, speculative: Life, pair: tuple[LevelFigures, LevelFigures]) -> tuple[str, ...]:
+    """Sums over more ranks on one side than on the other are no ratio of two servers. A band's figures are no sums."""
+    counts = [len(life.statistics.counted_ranks) for life in (baseline, speculative)]
+    if counts[0] == counts[1] or pair[0].running_range is not None or not all(level.samples for level in pair):
+        return ()
+    return (
+        f"the speeds are sums over {counts[0]} and {counts[1]} ranks (baseline, speculative): add the logs of the "
+        "missing ranks, or start both servers with the same number",
+    )
 
 
 def _beside(baseline: Life, speculative: Life) -> tuple[str, ...]:
