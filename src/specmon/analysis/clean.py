@@ -145,11 +145,11 @@ class CleanColumns:
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(tok_s > 0, 1000 * self.accept_len.numbers(part) * self._running / tok_s, math.nan)
 
-    def contexts(self, part: slice) -> npt.NDArray[np.float64]:
+    def contexts(self, part: slice) -> npt.NDArray[np.float32]:
         """Context tokens of a part of the samples, as an array of its own."""
         import numpy as np
 
-        return np.frombuffer(self.context_tokens, np.float32)[part].astype(np.float64)
+        return np.array(np.frombuffer(self.context_tokens, np.float32)[part])
 
     @property
     def graphs(self) -> set[int]:

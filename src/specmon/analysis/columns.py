@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _MISSING = -(2**31)  # the code of NaN
 _LARGEST = 2**31 - 1
+_MOST_COUNTED = 1 << 16  # hundredths between the smallest and the largest code, up to which they are counted
+_PIECE = 1 << 15
 _FAR = 1e6  # from here on hundredths are counted from the first figure and not from zero: times
 
 
@@ -120,6 +122,25 @@ class Column:
         codes += self._origin
         codes[is_missing] = math.nan
         return codes
+
+    def tally(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]] | None:
+        """The different figures in order, and how often each came; NaN is none. None: too many to be counted."""
+        import numpy as np
+
+        if self._wide is not None:
+            return None
+        if self._codes is None:
+            told = np.array([self._only] if self._count and not _is_nan(self._only) else [], np.float64)
+            return told, np.full(len(told), self._count)
+        codes = np.frombuffer(self._codes, np.int32)
+        low, high = int(codes.min()), int(codes.max())
+        if low == _MISSING or high - low >= _MOST_COUNTED:
+            return None
+        counts = np.zeros(high - low + 1, np.int64)
+        for start in range(0, len(codes), _PIECE):
+            counts += np.bincount(codes[start : start + _PIECE] - low, minlength=len(counts))
+        seen = np.flatnonzero(counts)
+        return (seen + low) / 100 + self._origin, counts[seen]
 
     @property
     def only(self) -> float | None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from heapq import heappush, heappushpop
 from typing import TYPE_CHECKING
+
+from specmon.analysis.spread import Ranked
 
 if TYPE_CHECKING:
     import numpy as np
@@ -14,6 +17,20 @@ if TYPE_CHECKING:
 _MOST_LATE = 1024  # figures beside the sorted ones, before they are sorted in
 _RARELY = 4  # batches are sorted in when they have grown to one part in so many
 _MANY = 20_000  # sorted figures of which only the middle half is kept
+
+
+@dataclass(frozen=True, slots=True)
+class _Ranks:
+    """The figures of a median in order; those far from its middle cost a look at all."""
+
+    count: int
+    at: Callable[[int], float]
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, rank: int, /) -> float:
+        return self.at(rank)
 
 
 class RunningMedian:
@@ -102,6 +119,15 @@ class RunningMedian:
         if len(self._lower) > len(self._upper):
             return -self._lower[0]
         return (self._upper[0] - self._lower[0]) / 2
+
+    @property
+    def in_order(self) -> Ranked | None:
+        """All figures in order, until the next one comes; None as long as they came one by one."""
+        if self._sorted is None:
+            return None
+        if self._waiting:
+            self._sort()
+        return _Ranks(len(self), self._at)
 
     def _of_sorted(self) -> float | None:
         if self._waiting:
