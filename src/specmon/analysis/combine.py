@@ -149,9 +149,7 @@ def _long_throughput(levels: Sequence[RankLevel]) -> Throughput:
     middle = median_of(ordered)
     ci95, p5, p95 = interval_of_median(ordered), quantile_of(ordered, 0.05), quantile_of(ordered, 0.95)
     mad = median_of(ordered.deviations(middle or 0.0))
-    return Throughput(
-        median=middle if len(columns) == 1 else median, mean=mean, mad=mad, ci95=ci95, p5=p5, p95=p95
-    )
+    return Throughput(median=middle if len(columns) == 1 else median, mean=mean, mad=mad, ci95=ci95, p5=p5, p95=p95)
 
 
 def _sum_of(estimates: Sequence[Estimate | None]) -> tuple[float | None, LogError | None]:
