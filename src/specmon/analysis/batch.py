@@ -54,7 +54,7 @@ def add_lines(
     for rank in {id(rank): rank for rank in ranks.values()}.values():
         numbers = [number for number, other in ranks.items() if other is rank]
         positions = np.flatnonzero(np.isin(lines.rank, numbers)) if len(ranks) > 1 else np.arange(len(lines))
-        is_own = np.isin(lines.prefill_rank, numbers)
+        is_own = np.isin(lines.prefill_rank, numbers) if len(ranks) > 1 else slice(None)
         prefills = lines.prefill_before[is_own]
         new_tokens = lines.prefill_tokens[is_own]
         rank.prefill_batches += len(prefills)
