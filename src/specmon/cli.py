@@ -34,6 +34,8 @@ def _run(args: list[str] | None) -> int:
             stream.reconfigure(errors="replace")  # a terminal that has no × gets a ?, never a traceback
     # numpy holds columns here; the threads of its linear algebra would cost more than many a log to read.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # Plugins for pydantic that others have installed have no business here, and looking for them takes time.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     try:
         result = cli.main(args=args, prog_name="specmon", standalone_mode=False)
         sys.stdout.flush()

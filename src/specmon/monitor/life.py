@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 INACTIVE_BELOW = 1.02  # accept length up to which nothing is gained
 _ENOUGH_DRAFTS = 200
-_FIGURES_AGE = 500  # a picture may be older by one sample in so many
+_FIGURES_AGE = 500  # a band's figures for the screen may lack one sample in so many
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +80,7 @@ class Life:
         self._is_followed = False
         self._figures: RunFigures | None = None
         self._figures_key = (-1, -1, -1)
+        self._are_figures_exact = False
         self._band: tuple[tuple[int, int, Band], LevelFigures] | None = None  # the band asked for last
 
     # -- what the log says ---------------------------------------------------------------------
@@ -263,7 +264,7 @@ class Life:
         """active, inactive, off or unknown (`inactive`: it runs and gains nothing)."""
         if not self.statistics.is_speculative:
             return "off" if self.role is Role.BASELINE else "unknown"
-        figures = self.figures()
+        figures = self.figures(is_exact=False)  # but for the levels, it is
         if figures.accept_len is None or figures.drafts is None:
             return "unknown"
         if figures.accept_len > INACTIVE_BELOW:
@@ -283,6 +284,8 @@ class Life:
     @property
     def phases(self) -> PhaseFigures | None:
         """Where the time of a cycle goes; None when the log does not tell."""
+        if not (self.phase_times.is_told or self.step_times.count or self.draft_times.is_told):
+            return None  # as most logs: no figures are needed to say so
         level = self.figures().main_level
         identity = None
         if level is not None and level.accept_len is not None and level.tok_s.median:
@@ -314,25 +317,25 @@ class Life:
         return self.index, id(self.launch), id(self.fingerprint), len(self.env)
 
     def figures(self, *, is_exact: bool = True) -> RunFigures:
-        """The statistics so far; a picture for the screen may lag by a sample in five hundred."""
+        """The statistics so far; for the screen a level may lag by a sample in five hundred."""
         statistics = self.statistics
         key = (statistics.samples, statistics.revision, statistics.prefill_lines)
-        if self._figures is not None:
-            old = self._figures_key
-            if key == old:
-                return self._figures
-            if not is_exact and key[1] == old[1] and key[0] - old[0] < old[0] // _FIGURES_AGE:
-                return self._figures
-        self._figures = statistics.figures()
-        self._figures_key = key
+        if self._figures is not None and key == self._figures_key and (self._are_figures_exact or not is_exact):
+            return self._figures
+        self._figures = statistics.figures(is_exact=is_exact)
+        self._figures_key, self._are_figures_exact = key, is_exact
         return self._figures
 
-    def band(self, band: Band) -> LevelFigures:
-        """The statistics of a band of levels so far."""
+    def band(self, band: Band, *, is_exact: bool = True) -> LevelFigures:
+        """The statistics of a band of levels so far; for the screen they may lag as those of a level."""
         statistics = self.statistics
         key = (statistics.samples, statistics.revision, band)
-        if self._band is None or self._band[0] != key:
-            self._band = key, statistics.band(band)
+        if self._band is not None:
+            (samples, *others), figures = self._band
+            new = statistics.samples - samples
+            if others == [*key[1:]] and (not new or (not is_exact and 0 < new < samples // _FIGURES_AGE)):
+                return figures
+        self._band = key, statistics.band(band)
         return self._band[1]
 
 

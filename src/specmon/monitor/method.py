@@ -107,7 +107,7 @@ def _stamps(life: Life) -> Finding | None:
     cadence = statistics.cadence
     if cadence.covers is not Covers.WINDOW:
         return None  # only where a line stands for a known count of cycles
-    running = [level.running for level in life.figures().levels]
+    running = statistics.samples_by_level
     found = [statistics.level_of(tag, each) for tag in statistics.counted_ranks for each in running]
     levels = [level for level in found if level is not None]
     tokens = math.fsum(level.delivery.tokens for level in levels)
@@ -140,7 +140,7 @@ def _stamps(life: Life) -> Finding | None:
 
 def _phases(life: Life, running: int) -> Finding | None:
     phases = life.phases
-    level = life.figures().level_at(running)
+    level = life.figures().level_at(running) if phases is not None else None
     if phases is None or level is None or level.cycle_ms is None:
         return None
     at_level = phases.by_running.get(running)

@@ -57,7 +57,7 @@ def judge(
         *_other_engine(engines),
         *fatal_differences(flags[0], flags[1], are_whole=are_whole),
     )
-    pair = _pair(baseline, speculative, figures, running)
+    pair = _pair(baseline, speculative, figures, running, is_exact=is_exact)
     if pair is None:
         comparison = Comparison("not comparable" if fatal else "cannot tell")
         reasons = fatal or (_why_no_level(*figures, running),)
@@ -102,7 +102,12 @@ def judge(
 
 
 def _pair(
-    baseline: Life, speculative: Life, figures: tuple[RunFigures, RunFigures], asked: int | Band | None
+    baseline: Life,
+    speculative: Life,
+    figures: tuple[RunFigures, RunFigures],
+    asked: int | Band | None,
+    *,
+    is_exact: bool,
 ) -> tuple[LevelFigures, LevelFigures] | None:
     """The two levels to compare. Where no exact one has samples enough for a verdict, a band may have."""
     band = asked if isinstance(asked, Band) else None
@@ -114,7 +119,7 @@ def _pair(
         band = common_band(*figures)
     if band is None:
         return exact
-    wide = baseline.band(band), speculative.band(band)
+    wide = baseline.band(band, is_exact=is_exact), speculative.band(band, is_exact=is_exact)
     if asked is None and exact is not None and min(level.clean for level in wide) < SAMPLES_NEEDED:
         return exact
     return wide if all(level.samples for level in wide) else None
