@@ -29,6 +29,10 @@ def main(args: list[str] | None = None) -> None:
 
 
 def _run(args: list[str] | None) -> int:
+    if sys.stdout is None:  # `>&-`; what would be printed has nowhere to go
+        if sys.stderr is not None:
+            click.echo("specmon: the result cannot be written: stdout is closed. Leave it open.", err=True)
+        return EXIT_USAGE
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that has no × gets a ?, never a traceback
