@@ -133,6 +133,17 @@ def _client(function: _Function) -> _Function:
     )(function)
 
 
+def _host_format(function: _Function) -> _Function:
+    return click.option(
+        "--format",
+        "form",
+        type=click.Choice(["text", "json"]),
+        default="text",
+        show_default=True,
+        help="How to print the result.",
+    )(function)
+
+
 _SSH_NAMES = ("port", "identities", "jump", "ssh_config", "known_hosts")
 
 
@@ -248,10 +259,26 @@ def cli() -> None:
 def connect(**options: Any) -> int:
     """Follow the logs of servers over SSH.
 
-    Without --baseline and --spec the SGLang servers of each HOST are found by their processes, and the logs by where
-    those write to. A SOURCE is a path on the first HOST, HOST:PATH, or ./PATH on this machine.
+    Without --baseline and --spec the servers of each HOST (SGLang, vLLM, llama.cpp, TensorRT-LLM) are found by their
+    processes, and the logs by where those write to; `specmon discover HOST` shows what would be chosen. The HOST local:
+    is this machine, without SSH. A SOURCE is a path on the first HOST, HOST:PATH, or ./PATH on this machine.
     """
     from specmon.commands.connect import connect as run
+
+    return run(**options)
+
+
+@cli.command(epilog="Example: specmon discover gpu01")
+@click.argument("hosts", nargs=-1, metavar="[HOST]...")
+@_host_format
+@_ssh
+def discover(**options: Any) -> int:
+    """Show what `connect` would follow on each HOST, and why; without a HOST on this machine.
+
+    For each server: role, port, model, whose it is, since when it runs, where its log goes, and what could not be read.
+    The status is 2 when a host cannot be reached.
+    """
+    from specmon.commands.discover import discover as run
 
     return run(**options)
 
