@@ -283,6 +283,21 @@ def discover(**options: Any) -> int:
     return run(**options)
 
 
+@cli.command(epilog="Example: specmon doctor gpu01")
+@click.argument("hosts", nargs=-1, metavar="[HOST]...")
+@_host_format
+@_ssh
+def doctor(**options: Any) -> int:
+    """Check all that lies between here and the figures of each HOST; without a HOST this machine.
+
+    Name, host key, login, shell, clock, servers, their logs, formats and metrics pages: each line is ok, or says what
+    mends it. The status is 1 when something is wrong.
+    """
+    from specmon.commands.doctor import doctor as run
+
+    return run(**options)
+
+
 @cli.command(epilog="Example: specmon replay --baseline base.log --spec eagle3.log --speed 20")
 @click.argument("sources", nargs=-1, metavar="[SOURCE]...")
 @_sides

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from specmon.errors import SourceLost
 from specmon.sources.machine import Machine
 from specmon.sources.remote_commands import ReadProcesses
+from specmon.sources.shell_words import behind_greeting
 
 _PARENT, _START = 1, 19  # places in /proc/PID/stat, counted behind the name in brackets
 
@@ -50,13 +51,13 @@ class ProcessListing:
 async def list_processes(host: Machine, pattern: str) -> ProcessListing:
     """List a host's processes whose command line matches an extended regular expression."""
     result = await host.run(ReadProcesses(pattern).text())
-    if not result.stdout.startswith(b"clock "):
+    if not (answer := behind_greeting(result.stdout, b"clock ")):
         message = result.stderr.decode("utf-8", "replace").strip()[:200] or "no message"
         raise SourceLost(
             f"{host.name}: the host's shell gave no usable answer ({message}). "
             "Name the logs with --baseline and --spec."
         )
-    return parse_processes(result.stdout)
+    return parse_processes(answer)
 
 
 def list_local_processes(pattern: str) -> ProcessListing:

@@ -18,6 +18,7 @@ import asyncssh
 from specmon.errors import SourceLost, SourceRefused
 from specmon.sources.address import HostAddress, parse_host
 from specmon.sources.machine import READ_BYTES, CommandResult, IsWhole
+from specmon.sources.ssh_config import explained
 from specmon.sources.ssh_errors import channel_error, connect_error, forwarding_error, hand_command, wants_answer
 from specmon.sources.ssh_login import KeyKnowledge, LoginClient, Prompt, ask_passphrase, trusted_keys
 
@@ -79,6 +80,7 @@ class SshHost:
         self.settings = settings or SshSettings()
         self._prompt = prompt
         self._hops: list[asyncssh.SSHClientConnection] = []  # the host itself is the last
+        self._hop_names: list[str] = []
         self._dialling: asyncio.Task[asyncssh.SSHClientConnection] | None = None
         self._was_reached = self.settings.waits_for_host
         self._overflow: SshHost | None = None
@@ -87,6 +89,11 @@ class SshHost:
     def name(self) -> str:
         """The host as the user wrote it."""
         return str(self.address)
+
+    @property
+    def hop_names(self) -> tuple[str, ...]:
+        """The jump hosts of the open connection, and the host itself."""
+        return tuple(self._hop_names)
 
     async def __aenter__(self) -> Self:
         return self
@@ -270,15 +277,20 @@ class SshHost:
                 f"`ssh-add`, then try again."
             ) from error
         except (asyncssh.Error, OSError, ValueError) as error:
-            raise connect_error(
+            failure = connect_error(
                 error,
                 f"{self.name}: jump host {name}" if trail else self.name,
                 by_hand=hand_command(name, settings.config_file, port=hop.port, known_hosts=settings.known_hosts),
                 seen_key=knowledge.seen,
                 has_record=knowledge.has_record,
                 was_reached=self._was_reached,
-            ) from error
+            )
+            failure.__cause__ = error
+            if isinstance(failure, SourceRefused) and settings.read_config:
+                failure = await explained(failure, name, settings.config_file)
+            raise failure from failure.__cause__
         self._hops.append(connection)
+        self._hop_names.append(name)
         return connection
 
     def _config(self) -> Sequence[str] | tuple[()] | None:
@@ -287,7 +299,7 @@ class SshHost:
         return () if self.settings.config_file is None else [str(self.settings.config_file)]
 
     async def _hang_up(self) -> None:
-        hops, self._hops = self._hops, []
+        hops, self._hops, self._hop_names = self._hops, [], []
         for connection in reversed(hops):
             # Not a polite close: on a frozen link that waits for an answer that never comes.
             connection.abort()
