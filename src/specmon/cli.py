@@ -253,6 +253,12 @@ def cli() -> None:
 @_reference
 @_running
 @click.option("--from-start", is_flag=True, help="Read each log from its beginning, not only its last megabytes.")
+@click.option(
+    "--record",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Also capture everything into a new folder, for `specmon replay`.",
+)
 @_formats
 @_ssh
 @_screen
@@ -350,6 +356,29 @@ def tail(**options: Any) -> int:
     stderr.
     """
     from specmon.commands.tail import tail as run
+
+    return run(**options)
+
+
+@cli.command(epilog="Example: specmon capture gpu01 --out monday")
+@click.argument("sources", nargs=-1, required=True, metavar="HOST|SOURCE...")
+@click.option("--out", metavar="DIR", required=True, type=click.Path(path_type=Path), help="A new or an empty folder.")
+@click.option(
+    "--for",
+    "for_s",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="Stop after so long; else on Ctrl-C.",
+)
+@click.option("--from-start", is_flag=True, help="Read each log from its beginning, not only its last megabytes.")
+@_ssh
+def capture(**options: Any) -> int:
+    """Keep logs as they come, with arrival times and the conditions of their servers, in one folder.
+
+    Of a HOST every server is captured whose log can be followed; local: is this machine. `replay`, `summary`, `check`
+    and `reference record` read the folder like a log. It can be read at any moment, also after a crash.
+    """
+    from specmon.commands.capture import capture as run
 
     return run(**options)
 

@@ -9,8 +9,10 @@ from pathlib import Path, PurePosixPath
 
 import click
 
+from specmon.captures.writer import make_folder
 from specmon.commands.dialects import reader_of
 from specmon.commands.places import Hosts, SshOptions, open_source, parse_sides
+from specmon.commands.recording import recorder_of
 from specmon.commands.reference import chosen_reference, other_references
 from specmon.commands.show import has_screen, show
 from specmon.commands.survey import (
@@ -33,6 +35,7 @@ from specmon.monitor.asking import asked_load
 from specmon.monitor.session import Session
 from specmon.monitor.snapshot import Role
 from specmon.sources.address import LocalPlace, Place, RemotePlace, SourceAddress, parse_host
+from specmon.sources.discovery import Discovery
 from specmon.sources.follow import Pace
 from specmon.sources.machine import ThisMachine
 from specmon.sources.ssh import SshHost
@@ -53,12 +56,15 @@ def connect(
     format_files: Sequence[Path],
     ssh: SshOptions,
     from_start: bool,
+    record: Path | None,
     is_plain: bool,
     interval_s: float,
     theme: str | None,
     is_ascii: bool,
 ) -> int:
     """Follow servers until the user quits; 2 when none of them can ever be followed."""
+    if record is not None:
+        make_folder(record)
     session = Session(
         reference=chosen_reference(reference, reference_tok_s),
         others=other_references(reference),
@@ -71,7 +77,7 @@ def connect(
     async def run() -> int:
         async with Hosts(ssh) as open_hosts:
             channels = (
-                await _named(session, given, open_hosts, from_start=from_start)
+                await named_channels(session, given, open_hosts, from_start=from_start)
                 if given
                 else await _found(
                     session,
@@ -80,8 +86,15 @@ def connect(
                     can_choose_later=not is_plain and has_screen(),
                 )
             )
-            feed = LiveFeed(session, channels, clock=time.time)
-            status = await show(feed, is_plain=is_plain, interval_s=interval_s, theme=theme, is_ascii=is_ascii)
+            recorder = None if record is None else recorder_of(record, session, channels)
+            feed = LiveFeed(session, channels, clock=time.time, recorder=recorder)
+            try:
+                status = await show(feed, is_plain=is_plain, interval_s=interval_s, theme=theme, is_ascii=is_ascii)
+            finally:
+                if recorder is not None:
+                    recorder.close()
+                    if recorder.fault is not None:
+                        click.echo(f"specmon: {visible(recorder.fault)}", err=True)
             for reason in feed.refusals:
                 click.echo(f"specmon: {visible(reason)}", err=True)
             return 2 if len(feed.refusals) == len(channels) else status
@@ -89,7 +102,7 @@ def connect(
     return asyncio.run(run())
 
 
-async def _named(
+async def named_channels(
     session: Session, given: Sequence[tuple[Role | None, SourceAddress]], hosts: Hosts, *, from_start: bool
 ) -> list[Channel]:
     """The logs that the user named. Their hosts are reached before there is a screen, so that a question about a
@@ -120,12 +133,7 @@ async def _found(
     session: Session, machines: Sequence[Target], *, from_start: bool, can_choose_later: bool
 ) -> list[Channel]:
     """The servers that run on the machines; and when only one side is alive, the last run of the other in its log."""
-    await reach(machines)
-    found = await survey(machines)
-    for machine, discovery in found:
-        if discovery.reason or not discovery.servers:
-            reason = discovery.reason or "no server process is running there"
-            click.echo(f"specmon: {machine.name}: {reason.rstrip('.')}. {_NAME_IT}", err=True)
+    found = await looked_at(machines)
     choice = choose(found)
     if choice.rivals and not can_choose_later:
         raise SourceRefused(rivals_sentence(choice))
@@ -138,6 +146,24 @@ async def _found(
     if ended is not None:
         channels.append(_stand_in(session, ended, f"{len(channels) + 1}"))
     return channels
+
+
+async def found_channels(
+    session: Session, machines: Sequence[Target], *, first: int, from_start: bool
+) -> list[Channel]:
+    """Every server that runs on the machines, however many of one role."""
+    return chosen_channels(session, choose(await looked_at(machines)), first=first, from_start=from_start)
+
+
+async def looked_at(machines: Sequence[Target]) -> list[tuple[Target, Discovery]]:
+    """What runs on the machines; one on which nothing was found is told."""
+    await reach(machines)
+    found = await survey(machines)
+    for machine, discovery in found:
+        if discovery.reason or not discovery.servers:
+            reason = discovery.reason or "no server process is running there"
+            click.echo(f"specmon: {machine.name}: {reason.rstrip('.')}. {_NAME_IT}", err=True)
+    return found
 
 
 def rivals_sentence(choice: Choice) -> str:
@@ -176,6 +202,7 @@ def chosen_channels(
     session: Session,
     choice: Choice,
     *,
+    first: int = 1,
     from_start: bool = False,
     pace: Pace | None = None,
     host_name: str | None = None,
@@ -189,7 +216,7 @@ def chosen_channels(
         told = f"{where}: server process {pid} is left out: {reason.rstrip('.')}. {_NAME_IT}"
         click.echo(f"specmon: {visible(told)}", err=True)
     channels: list[Channel] = []
-    for number, candidate in enumerate(choice.followed, start=1):
+    for number, candidate in enumerate(choice.followed, start=first):
         machine, server = candidate.machine, candidate.server
         assert server.log_path is not None
         key = f"{number}"
