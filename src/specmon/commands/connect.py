@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 import click
 
 from specmon.captures.writer import make_folder
+from specmon.commands.asking import UserPrompt
 from specmon.commands.dialects import reader_of
 from specmon.commands.places import Hosts, SshOptions, open_source, parse_sides
 from specmon.commands.recording import recorder_of
@@ -75,7 +76,8 @@ def connect(
     given = parse_sides((), baseline, speculative, first_host=first)
 
     async def run() -> int:
-        async with Hosts(ssh) as open_hosts:
+        prompt = UserPrompt()
+        async with Hosts(ssh, prompt) as open_hosts:
             channels = (
                 await named_channels(session, given, open_hosts, from_start=from_start)
                 if given
@@ -89,7 +91,9 @@ def connect(
             recorder = None if record is None else recorder_of(record, session, channels)
             feed = LiveFeed(session, channels, clock=time.time, recorder=recorder)
             try:
-                status = await show(feed, is_plain=is_plain, interval_s=interval_s, theme=theme, is_ascii=is_ascii)
+                status = await show(
+                    feed, is_plain=is_plain, interval_s=interval_s, theme=theme, is_ascii=is_ascii, prompt=prompt
+                )
             finally:
                 if recorder is not None:
                     recorder.close()

@@ -17,10 +17,19 @@ import asyncssh
 
 from specmon.errors import SourceLost, SourceRefused
 from specmon.sources.address import HostAddress, parse_host
+from specmon.sources.known_hosts import ONCE, REMEMBER, UnknownKey, remember
 from specmon.sources.machine import READ_BYTES, CommandResult, IsWhole
 from specmon.sources.ssh_config import explained
 from specmon.sources.ssh_errors import channel_error, connect_error, forwarding_error, hand_command, wants_answer
-from specmon.sources.ssh_login import KeyKnowledge, LoginClient, Prompt, ask_passphrase, trusted_keys
+from specmon.sources.ssh_login import (
+    KeyKnowledge,
+    LoginClient,
+    Prompt,
+    Question,
+    ask_passphrase,
+    key_name,
+    trusted_keys,
+)
 
 _PROMPT_LIMIT_S = 180.0  # a person looks for the phone and types a code
 
@@ -74,7 +83,12 @@ class SshHost:
     """A host and the one connection to it, dialled when first needed and again after it broke."""
 
     def __init__(
-        self, address: HostAddress | str, settings: SshSettings | None = None, *, prompt: Prompt | None = None
+        self,
+        address: HostAddress | str,
+        settings: SshSettings | None = None,
+        *,
+        prompt: Prompt | None = None,
+        accepted: dict[str, asyncssh.SSHKey] | None = None,
     ) -> None:
         self.address = parse_host(address) if isinstance(address, str) else address
         self.settings = settings or SshSettings()
@@ -84,6 +98,9 @@ class SshHost:
         self._dialling: asyncio.Task[asyncssh.SSHClientConnection] | None = None
         self._was_reached = self.settings.waits_for_host
         self._overflow: SshHost | None = None
+        # By name and port: host keys that the user has accepted for as long as the program runs.
+        self._accepted = {} if accepted is None else accepted
+        self._unknown: UnknownKey | None = None  # of the last attempt
 
     @property
     def name(self) -> str:
@@ -180,7 +197,7 @@ class SshHost:
         Nobody is asked for a password again: without keys or an agent there is one connection.
         """
         if self._overflow is None:
-            self._overflow = SshHost(self.address, replace(self.settings, waits_for_host=True))
+            self._overflow = SshHost(self.address, replace(self.settings, waits_for_host=True), accepted=self._accepted)
         try:
             await self._overflow.connect()
         except SourceRefused:
@@ -213,20 +230,37 @@ class SshHost:
         await self._hang_up()
         port, user = self.settings.port, self.address.user or self.settings.user
         target = _Hop(HostAddress(self.address.name, user), port)
-        try:
+        prompt: Prompt | None = None
+        while True:
+            self._unknown = None
             try:
-                connection = await self._dial(target, None, None, ())
+                connection = await self._dial(target, None, prompt, ())
+                break
             except SourceRefused as refusal:
-                # Only a host that wants more than keys and the agent is worth a question.
-                if self._prompt is None or not wants_answer(refusal.__cause__):
-                    raise
                 await self._hang_up()
-                connection = await self._dial(target, None, self._prompt, ())
-        except BaseException:
-            await self._hang_up()
-            raise
+                if self._unknown is not None and await self._is_accepted(self._unknown):
+                    continue
+                # Only a host that wants more than keys and the agent is worth a question.
+                if self._prompt is None or prompt is not None or not wants_answer(refusal.__cause__):
+                    raise
+                prompt = self._prompt
+            except BaseException:
+                await self._hang_up()
+                raise
         self._was_reached = True
         return connection
+
+    async def _is_accepted(self, unknown: UnknownKey) -> bool:
+        """Ask about a key that is not on record; only one of two words lets it pass."""
+        if self._prompt is None:
+            return False
+        answer = (await self._prompt(Question(self.name, "host key", unknown.question, is_echoed=True)) or "").strip()
+        if answer not in (ONCE, REMEMBER):
+            return False
+        if answer == REMEMBER:
+            remember(unknown)
+        self._accepted[key_name(unknown.host, unknown.port)] = unknown.key
+        return True
 
     async def _dial(
         self,
@@ -239,7 +273,8 @@ class SshHost:
 
         asyncssh can do the jumps by itself, but then without our timeouts, keepalives and key check on each hop.
         """
-        settings, knowledge, name = self.settings, KeyKnowledge(), hop.address.name
+        settings, name = self.settings, hop.address.name
+        knowledge = KeyKnowledge(accepted_keys=self._accepted)
         where = {"port": hop.port or (), "username": hop.address.user or (), "config": self._config()}
         try:
             # Read once without touching any key, to learn the jump hosts and the known_hosts files.
@@ -286,6 +321,9 @@ class SshHost:
                 was_reached=self._was_reached,
             )
             failure.__cause__ = error
+            if isinstance(error, asyncssh.HostKeyNotVerifiable):
+                label = f"{self.name}: jump host {name}" if trail else self.name
+                self._unknown = knowledge.unknown_key(label)
             if isinstance(failure, SourceRefused) and settings.read_config:
                 failure = await explained(failure, name, settings.config_file)
             raise failure from failure.__cause__
