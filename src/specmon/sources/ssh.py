@@ -31,6 +31,7 @@ from specmon.sources.ssh_login import (
     trusted_keys,
 )
 
+_MOST_BYTES = 64 << 20  # the longest answer, a list of a thousand processes, has a few
 _PROMPT_LIMIT_S = 180.0  # a person looks for the phone and types a code
 
 
@@ -137,14 +138,26 @@ class SshHost:
                 connection = await self.connect()
                 process = await connection.create_process(command, encoding=None, stdin=asyncssh.DEVNULL)
                 try:
-                    done = await process.wait()
+                    stdout, stderr = await asyncio.gather(self._all_of(process.stdout), self._all_of(process.stderr))
+                    await process.wait_closed()
                 finally:
                     process.close()  # one that hangs is let go; OpenSSH keeps its session until the command ends
-                if done.exit_status is None and connection.is_closed():
+                if process.exit_status is None and connection.is_closed():
                     raise SourceLost(f"{self.name}: connection lost during a command")
-                return CommandResult(_as_bytes(done.stdout), _as_bytes(done.stderr), done.exit_status)
+                return CommandResult(stdout, stderr, process.exit_status)
         except _NoMoreSessions as full:
             return await (await self._next_line(full)).run(command, timeout_s=timeout_s)
+
+    async def _all_of(self, reader: asyncssh.SSHReader[bytes]) -> bytes:
+        """All that a command writes; a host that never stops must not fill our memory."""
+        parts: list[bytes] = []
+        size = 0
+        while part := await reader.read(READ_BYTES):
+            parts.append(part)
+            size += len(part)
+            if size > _MOST_BYTES:
+                raise SourceLost(f"{self.name}: the answer of the host does not end")
+        return b"".join(parts)
 
     async def exchange(
         self, host: str, port: int, request: bytes, *, is_whole: IsWhole, limit_bytes: int, timeout_s: float
@@ -364,7 +377,3 @@ def _take_error(task: asyncio.Task[asyncssh.SSHClientConnection]) -> None:
     # An attempt whose askers have all gone would else be reported as an error that nobody looked at.
     if not task.cancelled():
         task.exception()
-
-
-def _as_bytes(output: bytes | str | None) -> bytes:
-    return output if isinstance(output, bytes) else b""
