@@ -76,6 +76,7 @@ def read_all(folder: Path) -> int:
         (_write("manifest.toml", MANIFEST.replace("+00:00", "")), "starts_at"),
         (_write("manifest.toml", "a = " + "[" * 50_000), "nested too deeply|not valid TOML"),
         (_write("manifest.toml", MANIFEST + '[[server]]\nname = "x"\n' * 1100), "server"),
+        (_write("manifest.toml", MANIFEST + '[[server]]\nname = "base"\n'), "two servers have one name"),
         (_sparse("manifest.toml", 2 << 20), "larger than 1 MiB"),
         (_sparse("base.fingerprint.toml", 32 << 20), "larger than 16 MiB"),
         (_sparse("base.times", 512 << 20), "larger than 256 MiB"),

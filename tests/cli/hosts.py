@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from tests.conftest import Sshd
+from tests.conftest import Sshd, only_servers
 
 LAUNCH = (
     "[2026-02-26 16:40:00] server_args=ServerArgs(model_path='/m', tp_size=1, host='127.0.0.1', port=30017, "
@@ -68,4 +68,5 @@ class Servers:
 @contextmanager
 def servers(folder: Path) -> Iterator[Servers]:
     with ExitStack() as stack:
+        stack.enter_context(only_servers())
         yield Servers(folder, stack)

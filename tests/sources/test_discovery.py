@@ -21,7 +21,7 @@ from specmon.sources.launch_flags import hide_secrets, parse_flags
 from specmon.sources.log_place import Keeper, LogPlace, keeper_of, log_place
 from specmon.sources.processes import OutputTarget, ProcessListing, RunningProcess, parse_processes, processes_answer
 from specmon.sources.ssh import SshHost
-from tests.conftest import Sshd
+from tests.conftest import Sshd, only_servers
 
 LAUNCH = ("python3", "-m", "sglang.launch_server")
 LOG = OutputTarget("/var/log/sglang.log", True)
@@ -282,7 +282,7 @@ def test_server_that_logs_through_a_tee_is_found_with_its_file(tmp_path: Path) -
     package.mkdir()
     (package / "launch_server.py").write_text("import time\ntime.sleep(60)\n")
     log = tmp_path / "the log"
-    with subprocess.Popen(["tee", str(log)], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as tee:
+    with only_servers(), subprocess.Popen(["tee", str(log)], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as tee:
         server = subprocess.Popen(
             [sys.executable, str(package / "launch_server.py")], stdout=tee.stdin, stderr=subprocess.STDOUT
         )
@@ -403,18 +403,18 @@ def playing_server(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
     package.mkdir()
     (package / "launch_server.py").write_text("import time\ntime.sleep(60)\n")
     environment = {**os.environ, "NCCL_PROTO": "LL\nx", "SGLANG_TOKEN": "hidden"}
-    with (folder / "the log").open("wb") as log:
+    with only_servers(), (folder / "the log").open("wb") as log:
         server = subprocess.Popen(
             [sys.executable, str(package / "launch_server.py"), "--tp", "2", "--port", "31234", "--note", "it's\na b"],
             stdout=log,
             stderr=log,
             env=environment,
         )
-    try:
-        yield server
-    finally:
-        server.kill()
-        server.wait()
+        try:
+            yield server
+        finally:
+            server.kill()
+            server.wait()
 
 
 def check_found(discovery: Discovery, server: subprocess.Popen[bytes], folder: Path) -> None:

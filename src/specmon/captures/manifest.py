@@ -62,6 +62,13 @@ class Note(BaseModel):
     text: Shown
 
 
+def _told_apart(servers: tuple[CapturedServer, ...]) -> tuple[CapturedServer, ...]:
+    names = [server.name for server in servers]
+    if len(set(names)) < len(names):
+        raise ValueError("two servers have one name")
+    return servers
+
+
 class Manifest(BaseModel):
     """What a capture directory holds."""
 
@@ -73,7 +80,11 @@ class Manifest(BaseModel):
     note: Shown = ""
     starts_at: Annotated[AwareDatetime, AfterValidator(_dated)]  # on the clock of the arrival times
     clock: Literal["utc", "local", "unknown"] = "unknown"  # of the stamps inside the logs
-    servers: Annotated[tuple[CapturedServer, ...], Field(alias="server", min_length=1, max_length=_MOST_SERVERS)]
+    servers: Annotated[
+        tuple[CapturedServer, ...],
+        Field(alias="server", min_length=1, max_length=_MOST_SERVERS),
+        AfterValidator(_told_apart),
+    ]
     notes: Annotated[tuple[Note, ...], Field(alias="told")] = ()
 
 

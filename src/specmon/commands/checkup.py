@@ -79,10 +79,12 @@ async def _reach(host: SshHost) -> AsyncIterator[Check]:
         yield refused_check(error)
         return
     peer = connection.get_extra_info("peername")
-    address = f"{peer[0]} port {peer[1]}" if isinstance(peer, tuple) and len(peer) >= 2 else "an address of its own"
-    hops = len(host.hop_names) - 1
-    through = f", through {' and '.join(host.hop_names[:-1])}" if hops else ""
-    yield Check("reach", "ok", f"{address}{through}")
+    # Behind a jump host or a ProxyCommand nobody here knows the address.
+    is_known = isinstance(peer, tuple) and len(peer) >= 2 and peer[0]
+    parts = [f"{peer[0]} port {peer[1]}"] if is_known else []
+    if jumps := host.hop_names[:-1]:
+        parts.append(f"through {' and '.join(jumps)}")
+    yield Check("reach", "ok", ", ".join(parts) or "through a command")
     key = connection.get_server_host_key()
     if key is not None:
         yield Check("key", "ok", f"{key.get_algorithm()} {key.get_fingerprint()} is on record")

@@ -154,7 +154,7 @@ def _facts(candidate: Candidate, host_time: float | None) -> Iterator[tuple[str,
     yield "process", f"{server.pid}{whose}" + (f", in {server.keeper}" if server.keeper else "")
     if server.started_at is not None:
         age_s = None if host_time is None else max(0.0, host_time - server.started_at)
-        yield "since", f"{_stamp(server.started_at)} UTC, {ago(age_s)}"
+        yield "since", f"{datetime.fromtimestamp(server.started_at, UTC):%Y-%m-%d %H:%M:%S} UTC, {ago(age_s)}"
     if server.log_path is not None:
         note = f" ({server.log_reason})" if server.log_reason else ""
         yield "log", f"{server.log_path}, {'through tee' if server.log.kind == 'tee' else 'a file'}{note}"

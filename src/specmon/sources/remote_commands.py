@@ -33,6 +33,7 @@ _PROCESSES = (
     # `2>&1 | tee FILE` is how many people keep a log: which pipe a tee reads, and which files it writes.
     'for c in $(grep -lsx -e tee /proc/[0-9]*/comm 2>/dev/null); do d=${c%/comm}; i=$(readlink "$d/fd/0") && '
     'for f in "$d"/fd/[3-9]; do t=$(readlink "$f") && [ -f "$f" ] && '
+    '{ ! [ / -ef / ] || [ "$f" -ef "$t" ]; } && '
     'echo tee $(printf "%s" "$i" | x) : $(printf "%s" "$t" | x); done; done 2>/dev/null; exit 0'
 )
 
