@@ -101,10 +101,13 @@ async def test_figures_go_on_behind_a_question() -> None:
         asking = asyncio.create_task(app.ask("gpu01", "Code:", True))
         screen = await until_asked(app)
         feed.picture = pictures.diverged()
-        await asyncio.sleep(0.3)
-        assert isinstance(screen.query_one(Input), Input)
+        await pilot.pause()
+        assert app.screen is screen
         await pilot.press("enter")
         await asking
-        await asyncio.sleep(0.2)
-        await pilot.pause()
+        for _ in range(500):
+            await pilot.pause()
+            if "BASELINE NOT TRUSTED" in text(app):
+                break
+            await asyncio.sleep(0.01)
         assert "BASELINE NOT TRUSTED" in text(app)
