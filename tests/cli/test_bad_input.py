@@ -243,7 +243,9 @@ def test_program_alone_prints_its_help(specmon: Specmon) -> None:
     assert done.status == 0
 
 
-@pytest.mark.parametrize("command", ["connect", "replay", "demo", "summary", "check", "compare"])
+@pytest.mark.parametrize(
+    "command", ["connect", "discover", "doctor", "capture", "replay", "demo", "summary", "check", "compare"]
+)
 def test_every_command_has_an_example_in_its_help(specmon: Specmon, command: str) -> None:
     done = specmon(command, "--help")
     assert f"Example: specmon {command}" in done.out

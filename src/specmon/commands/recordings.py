@@ -169,7 +169,7 @@ def _read_capture(session: Session, folder: Path) -> _Found:
 
 def _feed_captured(session: Session, key: str, log: CapturedLog) -> None:
     """Feed a log as it once arrived, so that each life gets the conditions that were seen then."""
-    whole = log.path.read_bytes()
+    whole = b"".join(log.chunks())
     told, lives, start = None, 0, 0
     ends = [*log.arrivals.offsets]
     ends = [*ends[: bisect_right(ends, len(whole))], len(whole)]

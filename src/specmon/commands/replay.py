@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from specmon.captures.reader import Capture, is_capture, open_capture
+from specmon.captures.reader import Capture, CapturedLog, is_capture, open_capture
 from specmon.commands.dialects import reader_of
 from specmon.commands.places import (
     Hosts,
@@ -134,14 +134,23 @@ async def _join(
         capture = open_capture(folder)
         cast.captures.append(capture)
         for log in capture.logs:
-            timeline = timeline_of(log.path, log.arrivals, reader=reader)
+            path = _unpacked(log, stack) if log.is_packed else log.path
+            timeline = timeline_of(path, log.arrivals, reader=reader)
             declared = role or (Role(log.server.role) if log.server.role != "unknown" else None)
             source = f"{log.server.host}:{log.server.source}" if log.server.host else log.path.name
-            cast.add(ReplayLog(cast.next_key, log.path, timeline, log.lives), source, declared, None)
+            cast.add(ReplayLog(cast.next_key, path, timeline, log.lives), source, declared, None)
         return
     path = await _as_file(address, hosts, stack)
     timeline = timeline_of(path, reader=reader)
     cast.add(ReplayLog(cast.next_key, path, timeline), address.name, role, address.label)
+
+
+def _unpacked(log: CapturedLog, stack: ExitStack) -> Path:
+    copy = stack.enter_context(tempfile.NamedTemporaryFile(prefix="specmon-replay-"))  # noqa: SIM115 (the stack closes it)
+    for data in log.chunks():
+        copy.write(data)
+    copy.flush()
+    return Path(copy.name)
 
 
 async def _as_file(address: SourceAddress, hosts: Hosts, stack: ExitStack) -> Path:

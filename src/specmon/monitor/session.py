@@ -191,6 +191,10 @@ class Session:
         """One server by its key."""
         return self._entries[key].server
 
+    def label_of(self, key: str) -> str | None:
+        """What the user calls a server; None when the logs are to name it."""
+        return self._entries[key].label
+
     def run_index(self, key: str) -> int | None:
         """Which life of a server is the current one, counted from 1; None before its first line."""
         life = self._entries[key].server.life if key in self._entries else None
