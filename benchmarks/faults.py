@@ -120,6 +120,9 @@ async def soak(sshd: Sshd, folder: Path, seconds: float, seed: int, lines_per_s:
 
 
 def main() -> None:
+    if {"-h", "--help"} & set(sys.argv[1:]):
+        print(__doc__)
+        return
     seconds, seed, lines_per_s = (float(word) for word in [*sys.argv[1:], *["60", "1", "1000"][len(sys.argv) - 1 :]])
     with tempfile.TemporaryDirectory() as name, running_sshd(Path(name), port=free_port()) as sshd:
         asyncio.run(soak(sshd, Path(name), seconds, int(seed), lines_per_s))

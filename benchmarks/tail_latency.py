@@ -164,6 +164,9 @@ def write(path: str, count: int, portion: int, step_s: float) -> None:
 
 
 def main() -> None:
+    if {"-h", "--help"} & set(sys.argv[1:]):
+        print(__doc__)
+        return
     if sys.argv[1:2] == ["--write"]:
         write(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), float(sys.argv[5]))
         return

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shlex
 import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -133,6 +135,32 @@ def _wait_for_port(port: int, process: subprocess.Popen[bytes], log: Path) -> No
         except OSError:
             time.sleep(0.02)
     pytest.fail("sshd did not open its port within 4 s")
+
+
+_IS_ALONE: list[bool] = []  # not empty while this process holds the lock
+
+
+@contextmanager
+def only_servers() -> Iterator[None]:
+    """Processes that look like servers can be seen by every test of this machine: one test at a time starts some."""
+    from specmon.sources.discovery import discover_local
+
+    if _IS_ALONE:
+        yield
+        return
+    with (Path(tempfile.gettempdir()) / "specmon-tests-servers.lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for _ in range(100):
+            if not discover_local().servers:
+                break
+            time.sleep(0.1)
+        else:
+            pytest.skip("other LLM servers run on this machine")
+        _IS_ALONE.append(True)
+        try:
+            yield
+        finally:
+            _IS_ALONE.clear()
 
 
 @pytest.fixture

@@ -29,11 +29,17 @@ def main(args: list[str] | None = None) -> None:
 
 
 def _run(args: list[str] | None) -> int:
+    if sys.stdout is None:  # `>&-`; what would be printed has nowhere to go
+        if sys.stderr is not None:
+            click.echo("specmon: the result cannot be written: stdout is closed. Leave it open.", err=True)
+        return EXIT_USAGE
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that has no × gets a ?, never a traceback
     # numpy holds columns here; the threads of its linear algebra would cost more than many a log to read.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # Plugins for pydantic that others have installed have no business here, and looking for them takes time.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     try:
         result = cli.main(args=args, prog_name="specmon", standalone_mode=False)
         sys.stdout.flush()
@@ -142,6 +148,17 @@ def _metrics(function: _Function) -> _Function:
     )(function)
 
 
+def _host_format(function: _Function) -> _Function:
+    return click.option(
+        "--format",
+        "form",
+        type=click.Choice(["text", "json"]),
+        default="text",
+        show_default=True,
+        help="How to print the result.",
+    )(function)
+
+
 _SSH_NAMES = ("port", "identities", "jump", "ssh_config", "known_hosts")
 
 
@@ -169,6 +186,14 @@ def _ssh(function: _Function) -> _Function:
 
 def _span(function: _Function) -> _Function:
     for option in (
+        click.option(
+            "--warm-up",
+            "warm_up_s",
+            type=click.IntRange(min=0),
+            default=0,
+            metavar="SECONDS",
+            help="Leave out samples until so long after the server was ready.",
+        ),
         click.option(
             "--run",
             type=click.IntRange(min=1),
@@ -260,16 +285,53 @@ def cli() -> None:
 @_reference
 @_running
 @click.option("--from-start", is_flag=True, help="Read each log from its beginning, not only its last megabytes.")
+@click.option(
+    "--record",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Also capture everything into a new folder, for `specmon replay`.",
+)
 @_formats
 @_ssh
 @_screen
 def connect(**options: Any) -> int:
     """Follow the logs of servers over SSH.
 
-    Without --baseline and --spec the SGLang servers of each HOST are found by their processes, and the logs by where
-    those write to. A SOURCE is a path on the first HOST, HOST:PATH, or ./PATH on this machine.
+    Without --baseline and --spec the servers of each HOST (SGLang, vLLM, llama.cpp, TensorRT-LLM) are found by their
+    processes, and the logs by where those write to; `specmon discover HOST` shows what would be chosen. The HOST local:
+    is this machine, without SSH. A SOURCE is a path on the first HOST, HOST:PATH, or ./PATH on this machine.
     """
     from specmon.commands.connect import connect as run
+
+    return run(**options)
+
+
+@cli.command(epilog="Example: specmon discover gpu01")
+@click.argument("hosts", nargs=-1, metavar="[HOST]...")
+@_host_format
+@_ssh
+def discover(**options: Any) -> int:
+    """Show what `connect` would follow on each HOST, and why; without a HOST on this machine.
+
+    For each server: role, port, model, whose it is, since when it runs, where its log goes, and what could not be read.
+    The status is 2 when a host cannot be reached.
+    """
+    from specmon.commands.discover import discover as run
+
+    return run(**options)
+
+
+@cli.command(epilog="Example: specmon doctor gpu01")
+@click.argument("hosts", nargs=-1, metavar="[HOST]...")
+@_host_format
+@_ssh
+def doctor(**options: Any) -> int:
+    """Check all that lies between here and the figures of each HOST; without a HOST this machine.
+
+    Name, host key, login, shell, clock, servers, their logs, formats and metrics pages: each line is ok, or says what
+    mends it. The status is 1 when something is wrong.
+    """
+    from specmon.commands.doctor import doctor as run
 
     return run(**options)
 
@@ -332,6 +394,29 @@ def tail(**options: Any) -> int:
     stderr.
     """
     from specmon.commands.tail import tail as run
+
+    return run(**options)
+
+
+@cli.command(epilog="Example: specmon capture gpu01 --out monday")
+@click.argument("sources", nargs=-1, required=True, metavar="HOST|SOURCE...")
+@click.option("--out", metavar="DIR", required=True, type=click.Path(path_type=Path), help="A new or an empty folder.")
+@click.option(
+    "--for",
+    "for_s",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="Stop after so long; else on Ctrl-C.",
+)
+@click.option("--from-start", is_flag=True, help="Read each log from its beginning, not only its last megabytes.")
+@_ssh
+def capture(**options: Any) -> int:
+    """Keep logs as they come, with arrival times and the conditions of their servers, in one folder.
+
+    Of a HOST every server is captured whose log can be followed; local: is this machine. `replay`, `summary`, `check`
+    and `reference record` read the folder like a log. It can be read at any moment, also after a crash.
+    """
+    from specmon.commands.capture import capture as run
 
     return run(**options)
 

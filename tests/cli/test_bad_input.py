@@ -179,6 +179,23 @@ def test_piped_log_is_read(specmon: Specmon) -> None:
     assert json.loads(done.out)["servers"][0]["lines"]["samples"] == 2
 
 
+@pytest.mark.parametrize("arguments", ["--help", "summary none.log", "tail none.log", "formats list"])
+def test_closed_stdout_is_a_sentence(
+    arguments: str, environment: dict[str, str], only_sentences: Sentences, tmp_path: Path
+) -> None:
+    done = subprocess.run(
+        ["sh", "-c", f'exec "{sys.executable}" -m specmon {arguments} >&-'],
+        env=environment,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "stdout is closed" in " ".join(only_sentences(done.stderr))
+
+
 def test_closed_stdin_is_a_sentence(environment: dict[str, str], only_sentences: Sentences) -> None:
     script = 'exec "$0" -m specmon summary - <&-'
     done = subprocess.run(
@@ -226,7 +243,9 @@ def test_program_alone_prints_its_help(specmon: Specmon) -> None:
     assert done.status == 0
 
 
-@pytest.mark.parametrize("command", ["connect", "replay", "demo", "summary", "check", "compare"])
+@pytest.mark.parametrize(
+    "command", ["connect", "discover", "doctor", "capture", "replay", "demo", "summary", "check", "compare"]
+)
 def test_every_command_has_an_example_in_its_help(specmon: Specmon, command: str) -> None:
     done = specmon(command, "--help")
     assert f"Example: specmon {command}" in done.out

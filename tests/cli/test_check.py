@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
@@ -262,3 +263,58 @@ def test_client_of_nobody_knows_which_server_is_a_sentence(at_once: Specmon, tmp
 def test_client_of_a_single_server_is_told_too(at_once: Specmon, tmp_path: Path) -> None:
     done = at_once("summary", "base.log", "--client", client(tmp_path, 80.5))
     assert "[ok] aiperf got 80.5 tok/s" in done.out
+
+
+def test_report_follows_a_link_and_leaves_it_one(at_once: Specmon, tmp_path: Path) -> None:
+    (tmp_path / "real.txt").write_text("old")
+    (tmp_path / "link.txt").symlink_to("real.txt")
+    assert at_once("check", *GOOD, "--report", "link.txt").status == 0
+    assert (tmp_path / "link.txt").is_symlink()
+    assert "passed" in (tmp_path / "real.txt").read_text()
+
+
+def test_report_into_a_pipe_leaves_the_pipe_there(at_once: Specmon, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        assert at_once("check", *GOOD, "--report", "pipe").status == 0
+        assert b"passed" in os.read(reader, 65536)
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo()
+
+
+def test_report_that_cannot_be_written_leaves_nothing_behind(at_once: Specmon, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    before = sorted(tmp_path.iterdir())
+    done = at_once("check", *GOOD, "--report", "folder")
+    assert (done.status, "--report folder: is a directory" in done.err) == (2, True)
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_sides_that_are_mixed_up_are_told_with_the_answer(at_once: Specmon) -> None:
+    done = at_once("check", "--baseline", "spec.log", "--spec", "base.log", "--fail-on", "slower,crash")
+    about_speed, about_crash = done.out.splitlines()[:2]
+    assert "You name this the baseline server, but its log is that of a speculative one" in about_speed
+    assert "You name this" not in about_crash
+
+
+def test_reference_of_another_number_of_ranks_answers_nothing(at_once: Specmon, tmp_path: Path) -> None:
+    (tmp_path / "dp.toml").write_text(_REFERENCE.format("", 1, 160.0) + "[fingerprint.flags]\ndp_size = 2\n")
+    (tmp_path / "one.log").write_text(launch(0, dp_size=1) + decodes(1, 40, 80.0))
+    done = at_once("check", "one.log", "--reference", "./dp.toml", "--fail-on", "diverged")
+    assert done.status == 3
+    assert "a sum over 2 data-parallel ranks, this server runs 1" in done.out
+
+
+def test_long_flag_in_a_sentence_is_cut_where_it_differs(at_once: Specmon, tmp_path: Path) -> None:
+    flags = {name: f"Config(first={'x' * 90}, backend={name}, last={'y' * 90})" for name in ("full", "disabled")}
+    written = f'[fingerprint.flags]\ncuda_graph_config = "{flags["full"]}"\n'
+    (tmp_path / "graphs.toml").write_text(_REFERENCE.format("", 1, 110.0) + written)
+    (tmp_path / "long.log").write_text(launch(0, cuda_graph_config=flags["disabled"]) + decodes(1, 40, 80.0))
+    done = at_once("check", "long.log", "--reference", "./graphs.toml", "--fail-on", "diverged")
+    cause = done.out.splitlines()[0].split("likely cause: ")[1]
+    assert "backend=full" in cause
+    assert "backend=disabled" in cause
+    assert len(cause) < 200

@@ -239,3 +239,14 @@ def test_bad_input_is_a_sentence_with_the_right_status(
     assert part in done.out + done.err
     assert "Traceback" not in done.err
     assert done.status == status
+
+
+def test_row_of_several_runs_shows_figures_of_all_of_them(at_once: Specmon, write: Callable[..., None]) -> None:
+    write(base=BASE, one=run(2, 100.0), two=run(2, 121.0))
+    (row,) = ranking(at_once, "one.log", "two.log", "--baseline", "base.log", status=3)["rows"]
+    assert row["runs"] == 2
+    assert row["decode_tok_s"] == pytest.approx(110.0)  # the geometric mean
+    assert row["speedup"] == pytest.approx(row["decode_tok_s"] / 80.0)
+    assert row["cycle_ms"] == pytest.approx((2000 / 100 + 2000 / 121) / 2)
+    assert row["break_even_accept_len"] == pytest.approx(row["cycle_ms"] / 12.5)
+    assert row["decode_tok_s_ci95"] is None

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Specmon
-from tests.conftest import Sshd
+from tests.conftest import Sshd, only_servers
 
 pytestmark = pytest.mark.sshd
 
@@ -189,7 +189,7 @@ def test_running_server_is_found_by_its_process_and_its_lost_variable_is_named(
         '[fingerprint.env]\nNCCL_PROTO = "LL"\nNCCL_ALGO = "Ring"\n'
     )
     command = [sys.executable, "-m", "sglang.launch_server", "--model-path", "/m", "--port", "30017"]
-    with log.open("wb") as out, subprocess.Popen(command, env=env, stdout=out, stderr=out) as server:
+    with only_servers(), log.open("wb") as out, subprocess.Popen(command, env=env, stdout=out, stderr=out) as server:
         try:
             args = ("connect", "127.0.0.1", *to_sshd, "--reference", str(reference), "--plain", "--interval", "0.2")
             with running(args, environment, tmp_path) as process:
@@ -201,7 +201,8 @@ def test_running_server_is_found_by_its_process_and_its_lost_variable_is_named(
 
 
 def test_host_without_any_server_says_so(specmon: Specmon, only_sentences: Sentences, to_sshd: tuple[str, ...]) -> None:
-    done = specmon("connect", "127.0.0.1", *to_sshd)
+    with only_servers():
+        done = specmon("connect", "127.0.0.1", *to_sshd)
     sentences = only_sentences(done.err)
     assert any("--baseline" in sentence for sentence in sentences)
     assert done.status == 2

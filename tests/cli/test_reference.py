@@ -25,7 +25,7 @@ from specmon.errors import ConfigError
 from specmon.resources import bundled
 from tests.cli.conftest import Done, Specmon
 from tests.cli.test_connect import line
-from tests.conftest import Sshd
+from tests.conftest import Sshd, only_servers
 
 Sentences = Callable[[str], list[str]]
 
@@ -244,7 +244,11 @@ def server_writing_to(log: Path, tmp_path: Path) -> Iterator[None]:
     env = {**os.environ, "PYTHONPATH": str(tmp_path / "fake"), "NCCL_PROTO": "LL", "HF_TOKEN": "hf_AbCdEfGhIjKl"}
     command = [sys.executable, "-m", "sglang.launch_server", "--tp-size", "8", "--api-key", "abc"]
     size = log.stat().st_size
-    with log.open("a") as output, subprocess.Popen(command, env=env, stdout=output, stderr=output) as server:
+    with (
+        only_servers(),
+        log.open("a") as output,
+        subprocess.Popen(command, env=env, stdout=output, stderr=output) as server,
+    ):
         try:
             for _ in range(1000):
                 if log.stat().st_size > size:

@@ -79,3 +79,17 @@ def test_secret_of_a_command_line_is_refused(secret: tuple[str, str], option: st
     assert status == 2
     assert text == ""
     assert MARK not in told
+
+
+def test_secret_in_the_note_of_a_hand_written_file_is_not_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "references" / "r.toml"
+    file.parent.mkdir()
+    file.write_text(f'name = "r"\nnote = "measured with sk-{MARK}abcdefgh"\n[[level]]\nrunning = 1\ntok_s = 88.8\n')
+    for form in ("text", "json"):
+        status, shown = run("reference", "show", str(file), "--format", form)
+        assert (status, MARK in shown) == (0, False)
+        assert "measured with" in shown
+        assert MARK not in run("reference", "list", "--format", form)[1]

@@ -91,3 +91,33 @@ def test_replay_counts_from_the_end_of_a_log_that_it_has_to_read_first(
     assert done.status == 0, done.err
     assert "60.0 tok/s" in done.out
     assert "80.0" not in done.out
+
+
+@pytest.mark.parametrize(("warm_up", "left_out"), [("0", 0), ("5", 4), ("10", 9), ("3600", 19)])
+def test_samples_of_the_warm_up_count_from_when_the_server_was_ready(
+    specmon: Specmon, log: str, tmp_path: Path, warm_up: str, left_out: int
+) -> None:
+    ready = "[2026-02-26 16:40:00] The server is fired up and ready to roll!\n"
+    (tmp_path / log).write_text(LAUNCH.format(minute="39") + ready + (tmp_path / log).read_text())
+    decode, _ = judged(specmon, log, "--warm-up", warm_up)
+    assert decode["excluded"]["first_after_start"] == 1
+    assert decode["excluded"]["warm_up"] == left_out
+    assert decode["clean"] == 19 - left_out
+
+
+def test_warm_up_of_each_life_is_its_own(specmon: Specmon, tmp_path: Path) -> None:
+    lives = "".join(
+        LAUNCH.format(minute="39")
+        + f"[2026-02-26 16:40:{start:02}] The server is fired up and ready to roll!\n"
+        + "".join(line(second, 80.0) for second in range(start, start + 20))
+        for start in (0, 30)
+    )
+    (tmp_path / "two.log").write_text(lives)
+    decode, _ = judged(specmon, "two.log", "--warm-up", "5")
+    assert decode["excluded"]["warm_up"] == 4
+
+
+@pytest.mark.parametrize("value", ["-1", "nan", "soon"])
+def test_warm_up_is_a_number_of_seconds(specmon: Specmon, log: str, value: str) -> None:
+    done = specmon("summary", log, "--warm-up", value)
+    assert (done.status, "Traceback" in done.err) == (2, False)

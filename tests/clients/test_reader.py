@@ -149,3 +149,11 @@ def test_file_that_cannot_be_read_is_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "latin").write_bytes(b"\xff\xfe\xfa")
     with pytest.raises(ConfigError, match="UTF-8"):
         read_client(str(tmp_path / "latin"))
+
+
+def test_of_a_long_file_that_is_no_json_only_the_beginning_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "zeros.json"
+    with path.open("wb") as file:
+        file.truncate(1 << 40)  # sparse: no memory would hold it
+    with pytest.raises(ConfigError, match="not valid JSON"):
+        read_client(str(path))

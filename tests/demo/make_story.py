@@ -304,7 +304,7 @@ LIVES = {
     "spec": (
         30001,
         (
-            Life(43880, -640.0, -24.0, 52.0, 71.0, SET_BY_SGLANG, Speculation(5, 2.12)),
+            Life(43880, -640.0, -24.0, 52.0, 70.9, SET_BY_SGLANG, Speculation(5, 2.12)),
             Life(54026, 54.1, 62.0, None, 75.9, SET_BY_SGLANG, Speculation(2, 2.10)),
         ),
     ),

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from tests.conftest import Sshd, free_port, running_sshd
+from tests.conftest import Sshd, free_port, only_servers, running_sshd
 
 from specmon.captures.reader import open_capture
 from specmon.demo.server import demo_server
@@ -115,16 +115,16 @@ def playing(folder: Path, port: int, *, env: dict[str, str] | None = None) -> It
         *("--model-path", "/m", "--port", str(port), "--tp", "2", "--api-key", SECRET),
         f"--admin-api-key={SECRET}",
     ]
-    with (folder / "server.log").open("wb") as log:
+    with only_servers(), (folder / "server.log").open("wb") as log:
         server = subprocess.Popen(
             [str(python), "-m", "sglang.launch_server", *words], stdout=log, stderr=log, env=environment
         )
-    try:
-        _wait_for_child(folder / "server.log", server)
-        yield server
-    finally:
-        subprocess.run(["kill", *_children(server.pid), str(server.pid)], check=False, capture_output=True)
-        server.wait(timeout=10)
+        try:
+            _wait_for_child(folder / "server.log", server)
+            yield server
+        finally:
+            subprocess.run(["kill", *_children(server.pid), str(server.pid)], check=False, capture_output=True)
+            server.wait(timeout=10)
 
 
 def _wait_for_child(log: Path, server: subprocess.Popen[bytes]) -> None:

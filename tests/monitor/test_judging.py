@@ -302,3 +302,18 @@ def test_phases_of_the_probe_enter_the_attribution() -> None:
     told = attribution_of(judged.comparison, baseline, speculative)
     assert told is not None
     assert told.endswith("; verify takes 26.5 ms of it (96%)")
+
+
+def test_sums_over_different_numbers_of_ranks_are_no_ratio() -> None:
+    def ranks(count: int, tok_s: float, accept: float | None = None) -> str:
+        return "".join(
+            decode(1 + step, tok_s, accept=accept, tag=f"DP{rank} TP{rank}")
+            for step in range(40)
+            for rank in range(count)
+        )
+
+    session = session_of(base=_BASE + ranks(3, 100.0), spec=_SPEC + ranks(2, 133.0, accept=2.0))
+    judged = session.judge()
+    assert judged is not None
+    assert judged.comparison.verdict == "not comparable"
+    assert "sums over 3 and 2 ranks" in judged.sentence

@@ -186,3 +186,26 @@ def test_newer_file_is_still_held_to_what_is_known() -> None:
     newer = GOOD.replace("schema = 1", "schema = 2\nfuture = 1").replace("tok_s = 88.8", "tok_s = -1", 1)
     with pytest.raises(ConfigError, match=r"level\.1\.tok_s: "):
         parse(newer, "r.toml")
+
+
+@pytest.mark.parametrize("key", POSITIVE)
+@pytest.mark.parametrize("value", ["1e308", "5e-324", "1e13"])
+def test_figure_that_nobody_can_measure_is_refused(key: str, value: str) -> None:
+    assert key in fault_of(f"{key} =", value)
+
+
+@pytest.mark.parametrize("key", ["sigma", "spread"])
+def test_percentage_in_the_place_of_a_share_is_refused(key: str) -> None:
+    assert f"{key}: input should be less than or equal to 2" in fault_of(key, "5.6")
+
+
+@pytest.mark.parametrize("value", ["0.01126", "1e11"])
+def test_step_time_that_does_not_belong_to_the_speed_is_refused(value: str) -> None:
+    with pytest.raises(ConfigError, match=r"does not fit tok_s 88.8: at 1 running that is a step of 11.26 ms"):
+        parse(GOOD.replace("cycle_ms = 11.26", f"cycle_ms = {value}"), "r.toml", now=NOW)
+
+
+def test_speed_may_be_the_sum_of_many_ranks() -> None:
+    level = parse(GOOD.replace("cycle_ms = 11.26", "cycle_ms = 90.08"), "r.toml", now=NOW).level_at(1)
+    assert level is not None
+    assert level.step_ms == 90.08

@@ -78,3 +78,8 @@ def test_junit_has_a_case_a_question() -> None:
     root = ElementTree.fromstring(gate_junit(ANSWERS, 1))
     cases = {case.get("name"): [child.tag for child in case] for case in root.iter("testcase")}
     assert cases == {"slower": ["system-out"], "diverged": ["failure"], "kv_full": ["error"]}
+
+
+def test_name_of_a_log_cannot_steer_the_terminal_that_shows_an_annotation() -> None:
+    answers = (Answer("crash", "failed", "it crashed", "/logs/\x1b]0;x\x07.log"),)
+    assert "\x1b" not in gate_github(answers, 1, ("\x1b]0;x\x07.log: no such file",))

@@ -8,17 +8,20 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from pwd import getpwuid
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specmon.sources.discovery import DiscoveredServer, Discovery, choose_log, discover, discover_local, find_servers
+from specmon.sources.discovery import DiscoveredServer, Discovery, discover, discover_local, find_servers
 from specmon.sources.launch_flags import hide_secrets, parse_flags
+from specmon.sources.log_place import Keeper, LogPlace, keeper_of, log_place
 from specmon.sources.processes import OutputTarget, ProcessListing, RunningProcess, parse_processes, processes_answer
 from specmon.sources.ssh import SshHost
-from tests.conftest import Sshd
+from tests.conftest import Sshd, only_servers
 
 LAUNCH = ("python3", "-m", "sglang.launch_server")
 LOG = OutputTarget("/var/log/sglang.log", True)
@@ -198,20 +201,79 @@ def test_role_and_port_come_from_the_flags(words: tuple[str, ...], role: str, po
     ],
 )
 def test_log_is_where_the_output_goes(outputs: dict[int, OutputTarget], path: str | None, words: str) -> None:
-    found, reason = choose_log(outputs)
-    assert found == path
-    assert words in reason
-    assert bool(reason) == bool(words)
+    found = log_place(outputs)
+    assert found.path == path
+    assert words in found.reason
+    assert bool(found.reason) == bool(words)
 
 
 def test_log_behind_a_tee_is_the_file_that_it_writes() -> None:
     teed = {"pipe:[123]": "/var/log/teed.log"}
-    assert choose_log({1: PIPE, 2: PIPE}, teed) == ("/var/log/teed.log", "")
-    assert choose_log({1: PIPE, 2: OutputTarget("/dev/null")}, teed) == (
+    assert log_place({1: PIPE, 2: PIPE}, teed) == LogPlace("tee", "/var/log/teed.log")
+    assert log_place({1: PIPE, 2: OutputTarget("/dev/null")}, teed) == LogPlace(
+        "tee",
         "/var/log/teed.log",
         "only stdout is in a file; stderr goes to /dev/null, where nothing is kept",
     )
-    assert choose_log({1: PIPE, 2: PIPE}, {"pipe:[9]": "/x"})[0] is None
+    assert log_place({1: PIPE, 2: PIPE}, {"pipe:[9]": "/x"}).path is None
+
+
+ID = "3f2a" * 16
+
+
+@pytest.mark.parametrize(
+    ("cgroup", "keeper"),
+    [
+        ("", None),
+        ("0::/\n", None),
+        ("0::/user.slice/user-1000.slice/session-3.scope\n", None),
+        ("0::/system.slice/ssh.service\n", None),
+        ("0::/user.slice/user-1000.slice/user@1000.service/init.scope\n", None),
+        (f"0::/system.slice/docker-{ID}.scope\n", Keeper("container", "3f2a3f2a3f2a")),
+        (f"12:cpu:/docker/{ID}\n0::/docker/{ID}\n", Keeper("container", "3f2a3f2a3f2a")),
+        (f"0::/machine.slice/libpod-{ID}.scope/container\n", Keeper("container", "3f2a3f2a3f2a")),
+        (
+            f"0::/kubepods.slice/kubepods-pod1.slice/cri-containerd-{ID}.scope\n",
+            Keeper("pod", "3f2a3f2a3f2a"),
+        ),
+        (f"4:memory:/kubepods/burstable/pod1-2/{ID}\n", Keeper("pod", "3f2a3f2a3f2a")),
+        ("0::/system.slice/slurmstepd.scope/job_8842/step_0/user/task_0\n", Keeper("job", "8842")),
+        ("4:cpuset:/slurm/uid_1000/job_77/step_batch\n", Keeper("job", "77")),
+        ("0::/system.slice/sglang-base.service\n", Keeper("unit", "sglang-base.service")),
+        (
+            "0::/user.slice/user-1000.slice/user@1000.service/app.slice/eagle@2.service\n",
+            Keeper("unit", "eagle@2.service", is_users=True),
+        ),
+    ],
+)
+def test_container_unit_and_job_are_told_by_the_control_group(cgroup: str, keeper: Keeper | None) -> None:
+    assert keeper_of(cgroup) == keeper
+
+
+@pytest.mark.parametrize(
+    ("outputs", "cgroup", "kind", "words"),
+    [
+        (PIPE, f"0::/docker/{ID}\n", "container", "docker logs -f 3f2a3f2a3f2a"),
+        (OutputTarget(None), f"0::/docker/{ID}\n", "container", "docker logs -f 3f2a3f2a3f2a"),
+        (OutputTarget("socket:[4]"), "0::/system.slice/sg.service\n", "unit", "journalctl -f -u sg.service"),
+        (OutputTarget(None), "0::/x/job_8/step_0\n", "job", "scontrol show job 8"),
+        (OutputTarget("/dev/null"), f"0::/docker/{ID}\n", "null", ""),
+        (OutputTarget("/x.log", True, True), f"0::/docker/{ID}\n", "inside", ""),
+        (OutputTarget(None), "", "hidden", ""),
+    ],
+)
+def test_log_that_a_program_keeps_is_told_with_the_command_that_shows_it(
+    outputs: OutputTarget, cgroup: str, kind: str, words: str
+) -> None:
+    place = log_place({1: outputs, 2: outputs}, keeper=keeper_of(cgroup))
+    assert (place.kind, place.path, place.by_hand) == (kind, None, words)
+
+
+def test_container_that_we_are_in_ourselves_keeps_nothing_from_us() -> None:
+    inside = f"0::/docker/{ID}\n"
+    listing = ProcessListing((replace(process(10, LAUNCH, outputs={}), cgroup=inside),), own_cgroup=inside)
+    (server,) = find_servers(listing).servers
+    assert (server.keeper, server.log.kind) == (None, "hidden")
 
 
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="no /proc here")
@@ -220,7 +282,7 @@ def test_server_that_logs_through_a_tee_is_found_with_its_file(tmp_path: Path) -
     package.mkdir()
     (package / "launch_server.py").write_text("import time\ntime.sleep(60)\n")
     log = tmp_path / "the log"
-    with subprocess.Popen(["tee", str(log)], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as tee:
+    with only_servers(), subprocess.Popen(["tee", str(log)], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as tee:
         server = subprocess.Popen(
             [sys.executable, str(package / "launch_server.py")], stdout=tee.stdin, stderr=subprocess.STDOUT
         )
@@ -321,13 +383,16 @@ NAME = st.text("ABCDEFG_", min_size=1, max_size=8)
             st.lists(WORD, min_size=1, max_size=4).map(tuple),
             st.integers(0, 10**6).map(float),
             st.none() | st.lists(st.tuples(NAME, WORD), max_size=3).map(tuple),
-            st.just({1: OutputTarget("/a b\n", True), 2: OutputTarget(None)}),
+            st.just({1: OutputTarget("/a b\n", True), 2: OutputTarget(None)})
+            | st.just({1: OutputTarget("/c", True, True)}),
+            st.none() | st.just("eve"),
+            st.text(max_size=20),
         ),
         max_size=4,
     )
 )
 def test_listing_comes_through_the_wire(processes: list[RunningProcess]) -> None:
-    listing = ProcessListing(tuple(processes), host_time=7.0, teed={"pipe:[1]": "/a b\n"})
+    listing = ProcessListing(tuple(processes), host_time=7.0, teed={"pipe:[1]": "/a b\n"}, own_cgroup="0::/x\n")
     assert parse_processes(processes_answer(listing)) == listing
 
 
@@ -338,18 +403,18 @@ def playing_server(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
     package.mkdir()
     (package / "launch_server.py").write_text("import time\ntime.sleep(60)\n")
     environment = {**os.environ, "NCCL_PROTO": "LL\nx", "SGLANG_TOKEN": "hidden"}
-    with (folder / "the log").open("wb") as log:
+    with only_servers(), (folder / "the log").open("wb") as log:
         server = subprocess.Popen(
             [sys.executable, str(package / "launch_server.py"), "--tp", "2", "--port", "31234", "--note", "it's\na b"],
             stdout=log,
             stderr=log,
             env=environment,
         )
-    try:
-        yield server
-    finally:
-        server.kill()
-        server.wait()
+        try:
+            yield server
+        finally:
+            server.kill()
+            server.wait()
 
 
 def check_found(discovery: Discovery, server: subprocess.Popen[bytes], folder: Path) -> None:
@@ -360,6 +425,8 @@ def check_found(discovery: Discovery, server: subprocess.Popen[bytes], folder: P
     assert "SGLANG_TOKEN" not in found.env
     assert found.started_at is not None
     assert abs(found.started_at - time.time()) < 60
+    assert found.user == getpwuid(os.getuid()).pw_name
+    assert found.log.kind == "file"
 
 
 needs_proc = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="no /proc here")

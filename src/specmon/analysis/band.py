@@ -62,7 +62,7 @@ def _estimate_of(levels: Sequence[RankLevel]) -> Estimate | None:
     filled = [level for level in levels if len(level.clean)]
     if not filled:
         return None
-    index = np.concatenate([np.frombuffer(level.clean.index, np.uint32) for level in filled])
+    index = np.concatenate([level.clean.index.numbers() for level in filled])
     cycle_ms = np.concatenate([level.clean.cycles_ms(everything) for level in filled])
     accept = np.concatenate([level.clean.accept_len.numbers() for level in filled])
     # Draft rounds: each request of the batch has one a cycle.

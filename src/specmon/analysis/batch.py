@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from specmon.analysis.clean import CleanPart
+from specmon.analysis.delivery import add_equals
 from specmon.analysis.level import Judgement, RankLevel
 from specmon.analysis.lines import Batch, Floats, Integers, Lines, different
 from specmon.analysis.rank import RankStatistics
@@ -53,7 +54,7 @@ def add_lines(
     for rank in {id(rank): rank for rank in ranks.values()}.values():
         numbers = [number for number, other in ranks.items() if other is rank]
         positions = np.flatnonzero(np.isin(lines.rank, numbers)) if len(ranks) > 1 else np.arange(len(lines))
-        is_own = np.isin(lines.prefill_rank, numbers)
+        is_own = np.isin(lines.prefill_rank, numbers) if len(ranks) > 1 else slice(None)
         prefills = lines.prefill_before[is_own]
         new_tokens = lines.prefill_tokens[is_own]
         rank.prefill_batches += len(prefills)
@@ -232,10 +233,10 @@ class _Level:
         level.recent_queue.extend(batch.queue[-kept:].tolist())
         accept = batch.accept_len[batch.accept_len == batch.accept_len]
         level.accept_sum = _add_up(level.accept_sum, accept * cycles)
-        level.accept_cycles = _add_up(level.accept_cycles, np.full(len(accept), cycles))
+        level.accept_cycles = add_equals(level.accept_cycles, cycles, len(accept))
         timed = self._cycle_ms[self._cycle_ms == self._cycle_ms]
         level.timed_ms = _add_up(level.timed_ms, timed * cycles)
-        level.timed_cycles = _add_up(level.timed_cycles, np.full(len(timed), cycles))
+        level.timed_cycles = add_equals(level.timed_cycles, cycles, len(timed))
 
     def _deliver(self, is_busy: Flags) -> None:
         """What `RankLevel.deliver` does with each window that holds no idle time."""

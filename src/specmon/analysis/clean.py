@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from specmon.analysis.columns import Column
 from specmon.analysis.sample import Sample
+from specmon.analysis.stack import Stack
 
 if TYPE_CHECKING:
     import numpy as np
@@ -52,16 +52,16 @@ class CleanColumns:
 
     def __init__(self, running: int) -> None:
         self._running = running
-        self.index = array("I")
+        self.index: Stack[int] = Stack("I")
         self.at = Column()
         self.tok_s = Column()
         self.accept_len = Column()
         self.cycles = Column()
-        self.context_tokens = array("f")
+        self.context_tokens: Stack[float] = Stack("f")
         self.queue = Column()
         self.graph = array("b")
         self.prompt_tok_s = Column()
-        self._cycle_ms: array[float] | None = None  # None: as the identity gives it
+        self._cycle_ms: Stack[float] | None = None  # None: as the identity gives it
         self._by_position: list[tuple[float, ...]] | None = None
 
     def __len__(self) -> int:
@@ -72,7 +72,7 @@ class CleanColumns:
         if self._cycle_ms is None:
             derived = self._derived(sample.accept_len, sample.server_tok_s)
             if sample.cycle_ms != derived and not (sample.cycle_ms != sample.cycle_ms and derived != derived):
-                self._cycle_ms = array("d", self.every_cycle_ms())
+                self._cycle_ms = Stack("d", self.every_cycle_ms())
         if self._cycle_ms is not None:
             self._cycle_ms.append(sample.cycle_ms)
         if self._by_position is not None or sample.by_position:
@@ -120,15 +120,15 @@ class CleanColumns:
     def extend(self, part: CleanPart) -> None:
         """Take many samples in, whose cycles are those of the identity."""
         if self._cycle_ms is not None:
-            self._cycle_ms.frombytes(part.cycle_ms.data.cast("B"))
+            self._cycle_ms.extend(part.cycle_ms.data)
         if self._by_position is not None:
             self._by_position.extend([()] * len(part.at))
-        self.index.frombytes(part.index.data.cast("B"))
+        self.index.extend(part.index.data)
         self.at.extend(part.at)
         self.tok_s.extend(part.tok_s)
         self.accept_len.extend(part.accept_len)
         self.cycles.extend(part.cycles)
-        self.context_tokens.frombytes(part.context_tokens.data.cast("B"))
+        self.context_tokens.extend(part.context_tokens.data)
         self.queue.extend(part.queue)
         self.graph.frombytes(part.graph.data.cast("B"))
         self.prompt_tok_s.extend(part.prompt_tok_s)
@@ -138,25 +138,25 @@ class CleanColumns:
         import numpy as np
 
         if self._cycle_ms is not None:
-            return np.array(np.frombuffer(self._cycle_ms, np.float64)[part])
+            return self._cycle_ms.numbers(part).astype(np.float64, copy=False)
         tok_s = self.tok_s.numbers(part)
         if self._running <= 0:
             return np.full(len(tok_s), math.nan)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(tok_s > 0, 1000 * self.accept_len.numbers(part) * self._running / tok_s, math.nan)
 
-    def contexts(self, part: slice) -> npt.NDArray[np.float64]:
+    def contexts(self, part: slice) -> npt.NDArray[np.float32]:
         """Context tokens of a part of the samples, as an array of its own."""
         import numpy as np
 
-        return np.frombuffer(self.context_tokens, np.float32)[part].astype(np.float64)
+        return self.context_tokens.numbers(part).astype(np.float32, copy=False)
 
     @property
     def graphs(self) -> set[int]:
         """Which graph states there are."""
         return {signed - 256 if signed > 127 else signed for signed in set(self.graph.tobytes())}
 
-    def every_cycle_ms(self) -> Sequence[float]:
+    def every_cycle_ms(self) -> Stack[float] | list[float]:
         """C of all samples."""
         if self._cycle_ms is not None:
             return self._cycle_ms

@@ -8,10 +8,11 @@ four bytes, and takes eight bytes a figure from the first one on that fits into 
 from __future__ import annotations
 
 import math
-from array import array
 from collections.abc import Iterator
 from itertools import repeat
 from typing import TYPE_CHECKING
+
+from specmon.analysis.stack import Stack
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 _MISSING = -(2**31)  # the code of NaN
 _LARGEST = 2**31 - 1
+_MOST_COUNTED = 1 << 16  # hundredths between the smallest and the largest code, up to which they are counted
 _FAR = 1e6  # from here on hundredths are counted from the first figure and not from zero: times
 
 
@@ -31,8 +33,8 @@ class Column:
         self._count = 0
         self._only = math.nan
         self._origin = 0.0
-        self._codes: array[int] | None = None
-        self._wide: array[float] | None = None
+        self._codes: Stack[int] | None = None
+        self._wide: Stack[float] | None = None
 
     def __len__(self) -> int:
         return self._count
@@ -98,12 +100,12 @@ class Column:
                 is_told = values == values
                 fits = (self._origin + codes / 100 == values) & (np.abs(codes) < _LARGEST)
             if np.all(fits | ~is_told):
-                self._codes.frombytes(np.where(is_told, codes, _MISSING).astype(np.int32).data.cast("B"))
+                self._codes.extend(np.where(is_told, codes, _MISSING).astype(np.int32).data)
                 self._count += len(values)
                 return
             self._widen()
         assert self._wide is not None
-        self._wide.frombytes(values.data.cast("B"))
+        self._wide.extend(values.data)
         self._count += len(values)
 
     def numbers(self, part: slice = slice(None)) -> npt.NDArray[np.float64]:
@@ -111,15 +113,34 @@ class Column:
         import numpy as np
 
         if self._wide is not None:
-            return np.array(np.frombuffer(self._wide, np.float64)[part])
+            return self._wide.numbers(part).astype(np.float64, copy=False)
         if self._codes is None:
             return np.full(len(range(self._count)[part]), self._only)
-        codes = np.frombuffer(self._codes, np.int32)[part].astype(np.float64)
+        codes = self._codes.numbers(part).astype(np.float64)
         is_missing = codes == _MISSING
         codes /= 100
         codes += self._origin
         codes[is_missing] = math.nan
         return codes
+
+    def tally(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]] | None:
+        """The different figures in order, and how often each came; NaN is none. None: too many to be counted."""
+        import numpy as np
+
+        if self._wide is not None:
+            return None
+        if self._codes is None or not self._count:
+            told = np.array([self._only] if self._count and not _is_nan(self._only) else [], np.float64)
+            return told, np.full(len(told), self._count)
+        pieces = [piece.astype(np.int32, copy=False) for piece in self._codes.parts()]
+        low, high = min(int(piece.min()) for piece in pieces), max(int(piece.max()) for piece in pieces)
+        if low == _MISSING or high - low >= _MOST_COUNTED:
+            return None
+        counts = np.zeros(high - low + 1, np.int64)
+        for piece in pieces:
+            counts += np.bincount(piece - low, minlength=len(counts))
+        seen = np.flatnonzero(counts)
+        return (seen + low) / 100 + self._origin, counts[seen]
 
     @property
     def only(self) -> float | None:
@@ -140,14 +161,14 @@ class Column:
         self._origin = math.floor(self._only) if _FAR < abs(self._only) < math.inf else 0.0
         code = self._code(self._only) if self._count else 0
         if code is None:
-            self._wide = array("d", [self._only]) * self._count
+            self._wide = Stack("d", repeat(self._only, self._count))
         else:
-            self._codes = array("i", [code]) * self._count
+            self._codes = Stack("i", repeat(code, self._count))
 
-    def _widen(self) -> array[float]:
+    def _widen(self) -> Stack[float]:
         """Some figure is no whole number of hundredths."""
         if self._wide is None:
-            self._wide = array("d", self)
+            self._wide = Stack("d", self)
         self._codes = None
         return self._wide
 

@@ -77,7 +77,7 @@ def _long_estimate(level: RankLevel) -> Estimate | None:
     from specmon.analysis import longlevel as long
 
     clean = level.clean
-    ordered = long.ordered_numbers([(len(clean), partial(long.usable_cycles, clean))])
+    ordered = level.ordered_cycles_ms or long.ordered_numbers([(len(clean), partial(long.usable_cycles, clean))])
     if not (middle := median_of(ordered)):
         return None
     return estimate_of_blocks(level.running, long.block_sums(clean, len(ordered), middle), ordered, middle)
@@ -85,13 +85,17 @@ def _long_estimate(level: RankLevel) -> Estimate | None:
 
 def _long_medians(levels: Sequence[RankLevel]) -> tuple[float | None, float | None, float | None]:
     """The medians of C, of the tokens in a request's context and of the queue."""
-    from specmon.analysis.longlevel import ordered_numbers
+    import numpy as np
+
+    from specmon.analysis.longlevel import ordered_columns, ordered_numbers
 
     columns = [level.clean for level in levels]
     return (
-        median_of(ordered_numbers([(len(clean), clean.cycles_ms) for clean in columns])),
-        median_of(ordered_numbers([(len(clean), clean.contexts) for clean in columns])),
-        median_of(ordered_numbers([(len(clean), clean.queue.numbers) for clean in columns])),
+        levels[0].median_cycle_ms
+        if len(levels) == 1
+        else median_of(ordered_numbers([(len(clean), clean.cycles_ms) for clean in columns])),
+        median_of(ordered_numbers([(len(clean), clean.contexts) for clean in columns], np.float32)),
+        median_of(ordered_columns([clean.queue for clean in columns])),
     )
 
 
@@ -135,16 +139,17 @@ def _long_throughput(levels: Sequence[RankLevel]) -> Throughput:
     columns = [level.clean for level in levels]
     mean = _total([long.mean_of(clean) for clean in columns])
     if len(columns) > 1:
-        median = _total([median_of(long.ordered_numbers([(len(one), one.tok_s.numbers)])) for one in columns])
+        median = _total([median_of(long.ordered_columns([one.tok_s])) for one in columns])
         if not long.instants_agree(columns):
             return Throughput(median=median, mean=mean)
-    ordered = long.ordered_numbers([(len(columns[0]), partial(long.summed_tok_s, columns))])
+        ordered: long.Ordered | long.Tally
+        ordered = long.ordered_numbers([(len(columns[0]), partial(long.summed_tok_s, columns))])
+    else:
+        ordered = long.ordered_columns([columns[0].tok_s])
     middle = median_of(ordered)
     ci95, p5, p95 = interval_of_median(ordered), quantile_of(ordered, 0.05), quantile_of(ordered, 0.95)
-    ordered.turn_into_deviations(middle or 0.0)
-    return Throughput(
-        median=middle if len(columns) == 1 else median, mean=mean, mad=median_of(ordered), ci95=ci95, p5=p5, p95=p95
-    )
+    mad = median_of(ordered.deviations(middle or 0.0))
+    return Throughput(median=middle if len(columns) == 1 else median, mean=mean, mad=mad, ci95=ci95, p5=p5, p95=p95)
 
 
 def _sum_of(estimates: Sequence[Estimate | None]) -> tuple[float | None, LogError | None]:

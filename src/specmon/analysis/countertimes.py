@@ -103,6 +103,11 @@ class CounterTimes:
         """Some page was read."""
         return self._last is not None
 
+    @property
+    def is_told(self) -> bool:
+        """Some window told phases."""
+        return self._times.is_told
+
     def refuse(self, reason: str, count: int = 1) -> None:
         """A page, or a figure of one, that is none."""
         self.refused[reason] = self.refused.get(reason, 0) + count

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 _MOST_BLOCKS = 128
+_EXACT = 2.0**53  # whole numbers below are exact, and so are their sums
 _COEFFICIENTS = _MOST_BLOCKS // 8  # of the low frequencies that the fewest blocks (64) still show
 
 
@@ -49,11 +50,9 @@ class Delivery:
 
     def extend(self, tokens: npt.NDArray[np.float64], seconds: npt.NDArray[np.float64], cycles: float) -> None:
         """Take many windows in, of so many cycles each."""
-        import numpy as np
-
         self.tokens = _add_up(self.tokens, tokens)
         self.seconds = _add_up(self.seconds, seconds)
-        self.cycles = _add_up(self.cycles, np.full(len(tokens), cycles))
+        self.cycles = add_equals(self.cycles, cycles, len(tokens))
         self.windows += len(tokens)
         done = 0
         while done < len(tokens):
@@ -107,6 +106,16 @@ def ratio_influences(parts: Sequence[tuple[Delivery, int]]) -> Influences | None
 
 def _paired(values: array[float]) -> array[float]:
     return array("d", (values[at] + values[at + 1] for at in range(0, len(values), 2)))
+
+
+def add_equals(start: float, value: float, count: int) -> float:
+    """Add the same number so many times, rounded as single additions are: whole numbers not at all."""
+    total = start + value * count
+    if start.is_integer() and value.is_integer() and abs(start) + abs(value) * count < _EXACT:
+        return total
+    for _ in range(count):
+        start += value
+    return start
 
 
 def _add_up(start: float, values: npt.NDArray[np.float64]) -> float:

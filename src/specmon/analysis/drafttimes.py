@@ -31,6 +31,11 @@ class DraftTimes:
         self._first.setdefault(line.drafter, reading)
         self._last[line.drafter] = reading
 
+    @property
+    def is_told(self) -> bool:
+        """Some counter line has come."""
+        return bool(self._last)
+
     def figures(self, cycle_ms: float | None, identity_cycle_ms: float | None) -> PhaseFigures | None:
         """What the counters come to beside the mean cycle of the same requests; None without a counter line."""
         if not self._last:

@@ -14,7 +14,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from specmon.analysis.spread import median_of, quantile_of
+from specmon.analysis.spread import Ranked, median_of, quantile_of
 from specmon.analysis.uncertainty import Influences, block_length, influences_of
 
 # Hall and Sheather's bandwidth for the density at a median, for intervals at 95 % (JRSS B 1988):
@@ -65,7 +65,7 @@ def estimate_from(
     return estimate_of_blocks(running, sums, ordered, middle)
 
 
-def estimate_of_blocks(running: float, sums: BlockSums, ordered: Sequence[float], middle: float) -> Estimate:
+def estimate_of_blocks(running: float, sums: BlockSums, ordered: Ranked, middle: float) -> Estimate:
     """The same from sums over blocks, and the cycles in order with their median."""
     count = len(ordered)
     total = math.fsum(sums.cycles)
@@ -79,7 +79,7 @@ def estimate_of_blocks(running: float, sums: BlockSums, ordered: Sequence[float]
     return Estimate(decode_throughput(running, pooled, middle), influences_of(blocks, count))
 
 
-def _sparsity(ordered: Sequence[float]) -> float:
+def _sparsity(ordered: Ranked) -> float:
     """1 / density at the median: how far apart the quantiles a bandwidth around it lie."""
     reach = min(_BANDWIDTH * len(ordered) ** (-1 / 3), 0.5)
     low, high = quantile_of(ordered, 0.5 - reach), quantile_of(ordered, 0.5 + reach)

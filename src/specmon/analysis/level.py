@@ -12,6 +12,7 @@ from specmon.analysis.delivery import Delivery
 from specmon.analysis.median import RunningMedian
 from specmon.analysis.rules import MOVED_AFTER, OUTLIER_FACTOR, OUTLIER_NEEDS, Rule
 from specmon.analysis.sample import Sample
+from specmon.analysis.spread import Ranked
 from specmon.events import Graph
 
 if TYPE_CHECKING:
@@ -98,6 +99,13 @@ class RankLevel:
     def median_cycle_ms(self) -> float | None:
         """The median C of the clean samples so far."""
         return self.median.value
+
+    @property
+    def ordered_cycles_ms(self) -> Ranked | None:
+        """C of the clean samples that have A, C and cycles; None when the running median does not hold just these."""
+        if self.clean.has_own_cycles or not (self.clean.cycles.only or 0) > 0:
+            return None
+        return self.median.in_order
 
     def count(self, sample: Sample) -> None:
         """Note a sample whatever its verdict."""

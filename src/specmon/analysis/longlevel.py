@@ -9,17 +9,18 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from typing import overload
 
 import numpy as np
 import numpy.typing as npt
 
 from specmon.analysis.clean import CleanColumns
+from specmon.analysis.columns import Column
 from specmon.analysis.estimate import BlockSums
 from specmon.analysis.uncertainty import block_length
 
 Floats = npt.NDArray[np.float64]
-Unpack = Callable[[slice], Floats]
+Integers = npt.NDArray[np.int64]
+Unpack = Callable[[slice], npt.NDArray[np.floating]]
 
 _PIECE = 1 << 15
 
@@ -29,25 +30,17 @@ def pieces(count: int) -> Iterator[slice]:
     return (slice(start, start + _PIECE) for start in range(0, count, _PIECE))
 
 
-class Ordered(Sequence[float]):
+class Ordered:
     """Figures as if they were in order. Few of them are asked for, so only those are put into their places."""
 
-    def __init__(self, values: Floats) -> None:
+    def __init__(self, values: npt.NDArray[np.floating]) -> None:
         self._values = values
         self._placed = [-1, len(values)]  # ranks whose figures are where they belong
 
     def __len__(self) -> int:
         return len(self._values)
 
-    @overload
-    def __getitem__(self, rank: int) -> float: ...
-
-    @overload
-    def __getitem__(self, rank: slice) -> Sequence[float]: ...
-
-    def __getitem__(self, rank: int | slice) -> float | Sequence[float]:
-        if isinstance(rank, slice):
-            return [self[each] for each in range(len(self))[rank]]
+    def __getitem__(self, rank: int, /) -> float:
         position = bisect_left(self._placed, rank)
         if self._placed[position] != rank:
             begin, end = self._placed[position - 1] + 1, self._placed[position]
@@ -55,16 +48,38 @@ class Ordered(Sequence[float]):
             self._placed.insert(position, rank)
         return float(self._values[rank])
 
-    def turn_into_deviations(self, middle: float) -> None:
-        """Put |x - middle| in the place of each x."""
+    def deviations(self, middle: float) -> Ordered:
+        """|x - middle| of each figure, in the place of the figures."""
         self._values -= middle
         np.abs(self._values, out=self._values)
-        self._placed = [-1, len(self._values)]
+        return Ordered(self._values)
 
 
-def ordered_numbers(columns: Sequence[tuple[int, Unpack]]) -> Ordered:
+class Tally:
+    """Figures in order of which few are different: each once, with how many there are up to it."""
+
+    def __init__(self, values: Floats, counts: Integers) -> None:
+        """`values` in order."""
+        self._values = values
+        self._counts = counts
+        self._ends = np.cumsum(counts)
+
+    def __len__(self) -> int:
+        return int(self._ends[-1]) if len(self._ends) else 0
+
+    def __getitem__(self, rank: int, /) -> float:
+        return float(self._values[np.searchsorted(self._ends, rank, "right")])
+
+    def deviations(self, middle: float) -> Tally:
+        """|x - middle| of each figure."""
+        away = np.abs(self._values - middle)
+        order = np.argsort(away)
+        return Tally(away[order], self._counts[order])
+
+
+def ordered_numbers(columns: Sequence[tuple[int, Unpack]], kind: type[np.floating] = np.float64) -> Ordered:
     """All figures that are no NaN, in order. A column is its length and what unpacks a part of it."""
-    whole = np.empty(sum(count for count, _ in columns))
+    whole = np.empty(sum(count for count, _ in columns), kind)
     end = 0
     for count, unpack in columns:
         for part in pieces(count):
@@ -73,6 +88,17 @@ def ordered_numbers(columns: Sequence[tuple[int, Unpack]]) -> Ordered:
             whole[end : end + len(values)] = values
             end += len(values)
     return Ordered(whole[:end])
+
+
+def ordered_columns(columns: Sequence[Column]) -> Ordered | Tally:
+    """The same for columns as they are kept: counted, where that is possible."""
+    tallies = [tally for column in columns if (tally := column.tally()) is not None]
+    if len(tallies) < len(columns):
+        return ordered_numbers([(len(column), column.numbers) for column in columns])
+    values, places = np.unique(np.concatenate([told for told, _ in tallies]), return_inverse=True)
+    counts = np.zeros(len(values), np.int64)
+    np.add.at(counts, places, np.concatenate([count for _, count in tallies]))
+    return Tally(values, counts)
 
 
 def mean_of(clean: CleanColumns) -> float:

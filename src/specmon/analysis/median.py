@@ -4,16 +4,33 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from heapq import heappush, heappushpop
 from typing import TYPE_CHECKING
+
+from specmon.analysis.spread import Ranked
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
 _MOST_LATE = 1024  # figures beside the sorted ones, before they are sorted in
-_RARELY = 4  # batches are sorted in when they have grown to one part in so many
-_MANY = 20_000  # sorted figures of which only the middle half is kept
+_RARELY = 8  # batches are sorted in when they have grown to one part in so many
+_MANY = 100_000  # sorted figures of which only the middle quarter is kept: then batches of 6,000 leave bounds
+
+
+@dataclass(frozen=True, slots=True)
+class _Ranks:
+    """The figures of a median in order; those far from its middle cost a look at all."""
+
+    count: int
+    at: Callable[[int], float]
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, rank: int, /) -> float:
+        return self.at(rank)
 
 
 class RunningMedian:
@@ -103,6 +120,15 @@ class RunningMedian:
             return -self._lower[0]
         return (self._upper[0] - self._lower[0]) / 2
 
+    @property
+    def in_order(self) -> Ranked | None:
+        """All figures in order, until the next one comes; None as long as they came one by one."""
+        if self._sorted is None:
+            return None
+        if self._waiting:
+            self._sort()
+        return _Ranks(len(self), self._at)
+
     def _of_sorted(self) -> float | None:
         if self._waiting:
             self._sort()
@@ -156,13 +182,14 @@ class RunningMedian:
         self._forget_the_ends()
 
     def _forget_the_ends(self) -> None:
-        """Keep the middle half of many figures, and of the others their number."""
+        """Keep the middle quarter of many figures, and of the others their number."""
         ordered = self._held
         if self._everything is None or len(ordered) <= _MANY:
             return
         count = self._below + len(ordered) + self._above
-        begin = max(count // 4 - self._below, 0)
-        end = min(count - count // 4 - self._below, len(ordered))
+        outside = 3 * count // 8
+        begin = max(outside - self._below, 0)
+        end = min(count - outside - self._below, len(ordered))
         if end - begin >= 2:
             self._below += begin
             self._above += len(ordered) - end

@@ -60,6 +60,11 @@ class PhaseTimes:
         """Take a line in: means per cycle over so many cycles."""
         self._sums.setdefault(source, {}).setdefault(running, _Sums()).add(cycles, cycle_ms, ms)
 
+    @property
+    def is_told(self) -> bool:
+        """Some line has come."""
+        return bool(self._sums)
+
     def figures(
         self, source: PhaseSource, cycles: Mapping[int, float], main_cycle_ms: float | None
     ) -> PhaseFigures | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -22,6 +23,7 @@ from specmon.events import Covers
 if TYPE_CHECKING:
     from specmon.analysis.lines import Lines
 
+_FIGURES_AGE = 500  # a level's figures for the screen may lack one sample in so many
 _REPLAYABLE = 512  # records that are kept so that an early line can be read in the light of a later one
 
 Replay = Callable[["RunStatistics"], object]
@@ -48,6 +50,7 @@ class RunStatistics:
         self._has_untagged = False  # lines without a tag were given to the only tagged rank
         self._early: list[Replay] | None = []
         self._counted: tuple[str, ...] | None = None
+        self._levels: dict[int, tuple[tuple[object, ...], LevelFigures]] = {}  # as they were told last
 
     def add(self, tag: str, reading: Reading) -> Rule:
         """Judge one decode line."""
@@ -246,12 +249,15 @@ class RunStatistics:
             return None
         return _sum([self._ranks[each].last_tok_s for each in counted if self._ranks[each].samples])
 
-    def figures(self) -> RunFigures:
-        """All that the samples so far come to."""
+    def figures(self, *, is_exact: bool = True) -> RunFigures:
+        """All that the samples so far come to. For the screen a level may lag by a sample in five hundred."""
         counted = [self._ranks[tag] for tag in self.counted_ranks]
         decoding = [rank for rank in counted if rank.samples]
         # A tagged rank that only prefills is one of the run's: it decodes in no line, so no sum is whole.
-        levels = [self._level(running, counted) for running in self._levels_seen()]
+        levels = [
+            self._level(running, samples, counted, is_exact=is_exact)
+            for running, samples in self.samples_by_level.items()
+        ]
         rounds = math.fsum(rank.accept_cycles for rank in counted)
         every = [level for rank in counted for level in rank.levels.values()]
         return RunFigures(
@@ -292,13 +298,27 @@ class RunStatistics:
         )
         return self._as_known(combine_band(band, ranks, samples=samples))
 
-    def _levels_seen(self) -> list[int]:
-        return sorted({running for rank in self._ranks.values() for running in rank.levels if running > 0})
+    @property
+    def samples_by_level(self) -> dict[int, int]:
+        """How many decode lines of all ranks came at each B, lowest first."""
+        found: Counter[int] = Counter()
+        for rank in self._ranks.values():
+            found.update({running: level.samples for running, level in rank.levels.items() if running > 0})
+        return dict(sorted(found.items()))
 
-    def _level(self, running: int, adding: list[RankStatistics]) -> LevelFigures:
-        samples = sum(rank.levels[running].samples for rank in self._ranks.values() if running in rank.levels)
+    def _level(self, running: int, samples: int, adding: list[RankStatistics], *, is_exact: bool) -> LevelFigures:
+        """Worked out anew only where something has come: a level changes with its own samples alone."""
+        tags = tuple(rank.tag for rank in adding)
+        key = (self.revision, tags, self.knows_acceptance, self._windows_hold_prefill)
+        held = self._levels.get(running)
+        if held is not None and held[0] == key:
+            new = samples - held[1].samples
+            if not new or (not is_exact and 0 < new < held[1].samples // _FIGURES_AGE):
+                return held[1]
         parts = [(rank.tag, rank.levels.get(running)) for rank in adding]
-        return self._as_known(combine_levels(running, parts, samples=samples))
+        level = self._as_known(combine_levels(running, parts, samples=samples))
+        self._levels[running] = key, level
+        return level
 
     def _as_known(self, level: LevelFigures) -> LevelFigures:
         """Without what this kind of log cannot tell."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from functools import lru_cache
+from typing import Protocol
 
 Interval = tuple[float, float]
 
@@ -13,7 +13,15 @@ _EXACT_UP_TO = 1000
 _Z95 = 1.959964
 
 
-def median_of(ordered: Sequence[float]) -> float | None:
+class Ranked(Protocol):
+    """Figures in order, of which only some are asked for: a sorted list, or what finds the figure of a rank."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, rank: int, /) -> float: ...
+
+
+def median_of(ordered: Ranked) -> float | None:
     """The middle of figures that are already in order; None without any."""
     count = len(ordered)
     if count == 0:
@@ -22,13 +30,13 @@ def median_of(ordered: Sequence[float]) -> float | None:
     return float(ordered[half]) if count % 2 else (float(ordered[half - 1]) + float(ordered[half])) / 2
 
 
-def deviation_of(ordered: Sequence[float]) -> float | None:
+def deviation_of(ordered: list[float]) -> float | None:
     """Plain median of |x - median|, without the factor that makes it a standard deviation."""
     middle = median_of(ordered)
     return None if middle is None else median_of(sorted(abs(value - middle) for value in ordered))
 
 
-def quantile_of(ordered: Sequence[float], share: float) -> float | None:
+def quantile_of(ordered: Ranked, share: float) -> float | None:
     """The value below which `share` of the figures lie, linear between neighbours; None without any."""
     if not len(ordered):
         return None
@@ -39,7 +47,7 @@ def quantile_of(ordered: Sequence[float], share: float) -> float | None:
     return below + (above - below) * (position - low)
 
 
-def interval_of_median(ordered: Sequence[float]) -> Interval | None:
+def interval_of_median(ordered: Ranked) -> Interval | None:
     """The order-statistics interval of the median: at least 95 % for independent samples, None below n = 6."""
     if len(ordered) < SMALLEST_N:
         return None

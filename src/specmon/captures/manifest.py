@@ -1,25 +1,45 @@
 """The files of a capture directory, schema 1, strict about what they hold.
 
 manifest.toml            what was captured, from where
-NAME.log                 the bytes as they were received
-NAME.times               one line a chunk: byte offset after it, arrival in seconds since 1970 (UTC)
+NAME.log                 the bytes as they were received, or NAME.log.zst, the same packed; an end of line is put where
+                         another file follows a line without one
+NAME.times               one line a chunk: byte offset after it, arrival in seconds since 1970 (UTC); notes after a #
 NAME.fingerprint.toml    a [[life]] table for each life of the server process
 NAME.metrics             scrapes of the metrics page, when there were any
 """
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, JsonValue
 
 from specmon.references.fingerprint import Fingerprint
 
 SCHEMA = 1
 
 # A name becomes a file name: no slash, no leading dot.
-CaptureName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$")]
+CaptureName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$", max_length=100)]
+
+LATEST_AT = 32503680000.0  # the year 3000
+_MOST_SERVERS = 1024
+
+
+def _shown(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError("it holds control characters")
+    return text
+
+
+def _dated(moment: AwareDatetime) -> AwareDatetime:
+    if not 1970 <= moment.year < 3000:
+        raise ValueError("it is no time of this age")
+    return moment
+
+
+# What is shown to people: a capture may come from anybody.
+Shown = Annotated[str, Field(max_length=4096), AfterValidator(_shown)]
+Moment = Annotated[float, Field(ge=0.0, le=LATEST_AT, allow_inf_nan=False)]  # s since 1970
 
 
 class CapturedServer(BaseModel):
@@ -29,8 +49,8 @@ class CapturedServer(BaseModel):
 
     name: CaptureName
     role: Literal["baseline", "speculative", "unknown"] = "unknown"
-    host: str = ""
-    source: str = ""  # where the bytes came from: a path on `host`, a container, …
+    host: Shown = ""
+    source: Shown = ""  # where the bytes came from: a path on `host`, a container, …
 
 
 class Note(BaseModel):
@@ -38,8 +58,15 @@ class Note(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    at: float  # s after `starts_at`
-    text: str
+    at: Moment  # s after `starts_at`
+    text: Shown
+
+
+def _told_apart(servers: tuple[CapturedServer, ...]) -> tuple[CapturedServer, ...]:
+    names = [server.name for server in servers]
+    if len(set(names)) < len(names):
+        raise ValueError("two servers have one name")
+    return servers
 
 
 class Manifest(BaseModel):
@@ -48,12 +75,16 @@ class Manifest(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
     schema_version: Annotated[int, Field(alias="schema", ge=1)]
-    specmon_version: str = ""
+    specmon_version: Shown = ""
     origin: Literal["recorded", "made"] = "recorded"  # "made": written for a demonstration
-    note: str = ""
-    starts_at: datetime  # on the clock of the arrival times
+    note: Shown = ""
+    starts_at: Annotated[AwareDatetime, AfterValidator(_dated)]  # on the clock of the arrival times
     clock: Literal["utc", "local", "unknown"] = "unknown"  # of the stamps inside the logs
-    servers: Annotated[tuple[CapturedServer, ...], Field(alias="server", min_length=1)]
+    servers: Annotated[
+        tuple[CapturedServer, ...],
+        Field(alias="server", min_length=1, max_length=_MOST_SERVERS),
+        AfterValidator(_told_apart),
+    ]
     notes: Annotated[tuple[Note, ...], Field(alias="told")] = ()
 
 
@@ -63,7 +94,7 @@ class Life(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     pid: int | None = None
-    started_at: float  # arrival clock, s since 1970
+    started_at: Moment  # arrival clock, s since 1970
     command: tuple[str, ...] = ()
     flags: dict[str, JsonValue] | None = None
     env: dict[str, str] | None = None

@@ -7,6 +7,7 @@ with a unit and an average. Keys as in SGLang 0.5, vLLM 0.9 to 0.20 and aiperf 0
 
 from __future__ import annotations
 
+import codecs
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -18,6 +19,7 @@ from specmon.clients.result import ClientResult
 from specmon.errors import ConfigError
 
 _LARGEST = 1 << 30  # bytes; with all answers in it such a file has some hundred megabytes
+_BEGINNING = 1 << 16  # bytes, by which a file that is no JSON is known
 _KNOWN = (
     "the JSON lines of `python -m sglang.bench_serving --output-file`, the JSON of `vllm bench serve --save-result`, "
     "and aiperf's profile_export_aiperf.json"
@@ -45,9 +47,7 @@ def read_client(path: str) -> ClientResult:
 
 def _records(path: str) -> list[_Record]:
     try:
-        if Path(path).stat().st_size > _LARGEST:
-            raise ConfigError(f"client result {path}: it is larger than a gibibyte. Is this a result file?")
-        text = Path(path).read_text(encoding="utf-8-sig")
+        text = _whole_text(path)
     except UnicodeDecodeError as error:
         raise ConfigError(f"client result {path}: it is not UTF-8 text. Is this a result file?") from error
     except (OSError, ValueError) as error:
@@ -64,6 +64,17 @@ def _records(path: str) -> list[_Record]:
     if not records or len(records) != len(found):
         raise ConfigError(f"client result {path}: it holds no JSON object. Known are {_KNOWN}.")
     return records
+
+
+def _whole_text(path: str) -> str:
+    """The whole file; only its beginning when that shows that it is no result, however long it may be."""
+    with Path(path).open("rb") as file:
+        content = file.read(_BEGINNING)
+        if content.removeprefix(codecs.BOM_UTF8).lstrip()[:1] in (b"{", b"["):
+            content += file.read(_LARGEST + 1 - len(content))
+    if len(content) > _LARGEST:
+        raise ConfigError(f"client result {path}: it is larger than a gibibyte. Is this a result file?")
+    return content.decode("utf-8-sig")
 
 
 def _line(path: str, number: int, line: str) -> object:

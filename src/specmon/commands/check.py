@@ -45,6 +45,7 @@ def check(
     since: str | None,
     until: str | None,
     run: int | None,
+    warm_up_s: float,
     format_files: Sequence[Path],
 ) -> int:
     """Print the answers; 0 all well, 1 a question failed, 2 wrong input, 3 a question without an answer."""
@@ -66,6 +67,7 @@ def check(
         running=asked_load(running),
         reader=reader_of(format_files, window),
         run=run,
+        warm_up_s=warm_up_s,
         is_watched=False,
     )
     faults = read_all(session, given, ssh)
@@ -106,14 +108,28 @@ def parse_share(text: str) -> float:
 
 
 def write_report(path: Path, text: str) -> None:
-    """All of a report or nothing, so that a CI system never reads half of one."""
+    """All of a report or nothing, so that a CI system never reads half of one; into a pipe or a device as it comes."""
     try:
-        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, delete=False) as file:
-            file.write(text + "\n")
-        umask = os.umask(0)
-        os.umask(umask)
-        Path(file.name).chmod(0o666 & ~umask)
-        Path(file.name).replace(path)
+        if path.exists() and not path.is_file():
+            with path.open("w", encoding="utf-8") as file:
+                file.write(text + "\n")
+        else:
+            _replace(path.resolve(), text + "\n")  # what a symbolic link points to, so that it stays one
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise ConfigError(f"--report {path}: {reason}. Name a file in a folder that can be written.") from error
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write beside the file and rename; nothing stays behind when that fails."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:64]}.")
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        umask = os.umask(0)
+        os.umask(umask)
+        temporary.chmod(0o666 & ~umask)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)

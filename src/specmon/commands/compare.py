@@ -38,6 +38,7 @@ def compare(
     since: str | None,
     until: str | None,
     run: int | None,
+    warm_up_s: float,
     format_files: Sequence[Path],
 ) -> int:
     """Print the ranking; 0, 2 when a log could not be read, 3 when no row has a verdict."""
@@ -53,6 +54,7 @@ def compare(
         others=other_references(reference),
         running=level,
         reader=reader_of(format_files, window),
+        warm_up_s=warm_up_s,
         is_watched=False,
     )
     unread = read_all(session, given, ssh)

@@ -5,14 +5,30 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import click
 
+from specmon.captures.writer import make_folder
+from specmon.commands.asking import UserPrompt
 from specmon.commands.dialects import reader_of
 from specmon.commands.places import Hosts, SshOptions, open_source, parse_sides
+from specmon.commands.recording import recorder_of
 from specmon.commands.reference import chosen_reference, other_references
-from specmon.commands.show import show
+from specmon.commands.show import has_screen, show
+from specmon.commands.survey import (
+    THIS_MACHINE,
+    Choice,
+    FinishedRun,
+    Target,
+    ago,
+    choose,
+    finished_run,
+    follower,
+    machine_of,
+    source_of,
+    survey,
+)
 from specmon.errors import SourceRefused
 from specmon.feeds.conditions import ProcessConditions
 from specmon.feeds.counters import MetricsPage
@@ -20,13 +36,15 @@ from specmon.feeds.live import Channel, LiveFeed
 from specmon.monitor.asking import asked_load
 from specmon.monitor.session import Session
 from specmon.monitor.snapshot import Role
-from specmon.sources.address import HostAddress, LocalPlace, Place, RemotePlace, SourceAddress, parse_host
-from specmon.sources.discovery import Discovery, discover
-from specmon.sources.follow import BACKFILL_BYTES, Pace
+from specmon.sources.address import LocalPlace, Place, RemotePlace, SourceAddress, parse_host
+from specmon.sources.discovery import Discovery
+from specmon.sources.follow import Pace
 from specmon.sources.machine import ThisMachine
-from specmon.sources.remote_file import RemoteFile
 from specmon.sources.ssh import SshHost
 from specmon.visible import visible
+
+_NAME_IT = "Name its log with --baseline or --spec."
+_OPTIONS = {Role.BASELINE: "--baseline", Role.SPECULATIVE: "--spec"}
 
 
 def connect(
@@ -40,30 +58,48 @@ def connect(
     format_files: Sequence[Path],
     ssh: SshOptions,
     from_start: bool,
+    record: Path | None,
     is_plain: bool,
     interval_s: float,
     theme: str | None,
     is_ascii: bool,
 ) -> int:
     """Follow servers until the user quits; 2 when none of them can ever be followed."""
+    if record is not None:
+        make_folder(record)
     session = Session(
         reference=chosen_reference(reference, reference_tok_s),
         others=other_references(reference),
         reader=reader_of(format_files),
         running=asked_load(running),
     )
-    addresses = [parse_host(host) for host in hosts]
-    given = parse_sides((), baseline, speculative, first_host=addresses[0])
+    first = None if hosts[0] == THIS_MACHINE else parse_host(hosts[0])
+    given = parse_sides((), baseline, speculative, first_host=first)
 
     async def run() -> int:
-        async with Hosts(ssh) as open_hosts:
+        prompt = UserPrompt()
+        async with Hosts(ssh, prompt) as open_hosts:
             channels = (
-                await _named(session, given, open_hosts, from_start=from_start)
+                await named_channels(session, given, open_hosts, from_start=from_start)
                 if given
-                else await _found(session, addresses, open_hosts, from_start=from_start)
+                else await _found(
+                    session,
+                    [machine_of(host, open_hosts) for host in hosts],
+                    from_start=from_start,
+                    can_choose_later=not is_plain and has_screen(),
+                )
             )
-            feed = LiveFeed(session, channels, clock=time.time)
-            status = await show(feed, is_plain=is_plain, interval_s=interval_s, theme=theme, is_ascii=is_ascii)
+            recorder = None if record is None else recorder_of(record, session, channels)
+            feed = LiveFeed(session, channels, clock=time.time, recorder=recorder)
+            try:
+                status = await show(
+                    feed, is_plain=is_plain, interval_s=interval_s, theme=theme, is_ascii=is_ascii, prompt=prompt
+                )
+            finally:
+                if recorder is not None:
+                    recorder.close()
+                    if recorder.fault is not None:
+                        click.echo(f"specmon: {visible(recorder.fault)}", err=True)
             for reason in feed.refusals:
                 click.echo(f"specmon: {visible(reason)}", err=True)
             return 2 if len(feed.refusals) == len(channels) else status
@@ -71,7 +107,7 @@ def connect(
     return asyncio.run(run())
 
 
-async def _named(
+async def named_channels(
     session: Session, given: Sequence[tuple[Role | None, SourceAddress]], hosts: Hosts, *, from_start: bool
 ) -> list[Channel]:
     """The logs that the user named. Their hosts are reached before there is a screen, so that a question about a
@@ -110,57 +146,98 @@ def counters_of(place: Place, hosts: Hosts) -> MetricsPage | None:
 
 
 async def _found(
-    session: Session, addresses: Sequence[HostAddress], hosts: Hosts, *, from_start: bool
+    session: Session, machines: Sequence[Target], *, from_start: bool, can_choose_later: bool
 ) -> list[Channel]:
-    """The servers that run on the hosts."""
-    opened = [hosts.at(address) for address in addresses]
-    await reach(opened)
-    channels: list[Channel] = []
-    for host in opened:
-        found = await discover(host)
-        channels += discovered_channels(session, host, found, first=len(channels) + 1, from_start=from_start)
+    """The servers that run on the machines; and when only one side is alive, the last run of the other in its log."""
+    found = await looked_at(machines)
+    choice = choose(found)
+    if choice.rivals and not can_choose_later:
+        raise SourceRefused(rivals_sentence(choice))
+    channels = chosen_channels(session, choice, from_start=from_start)
     if not channels:
         raise SourceRefused("there is no log to follow. Name the logs with --baseline PATH and --spec PATH.")
+    if choice.rivals:
+        session.tell(channels[0].key, time.time(), rivals_sentence(choice))
+    ended = await finished_run(choice, found)
+    if ended is not None:
+        channels.append(_stand_in(session, ended, f"{len(channels) + 1}"))
     return channels
 
 
-async def reach(hosts: Sequence[SshHost]) -> None:
+async def found_channels(
+    session: Session, machines: Sequence[Target], *, first: int, from_start: bool
+) -> list[Channel]:
+    """Every server that runs on the machines, however many of one role."""
+    return chosen_channels(session, choose(await looked_at(machines)), first=first, from_start=from_start)
+
+
+async def looked_at(machines: Sequence[Target]) -> list[tuple[Target, Discovery]]:
+    """What runs on the machines; one on which nothing was found is told."""
+    await reach(machines)
+    found = await survey(machines)
+    for machine, discovery in found:
+        if discovery.reason or not discovery.servers:
+            reason = discovery.reason or "no server process is running there"
+            click.echo(f"specmon: {machine.name}: {reason.rstrip('.')}. {_NAME_IT}", err=True)
+    return found
+
+
+def rivals_sentence(choice: Choice) -> str:
+    """That a side has several servers, with the candidates, and how to choose."""
+    parts = []
+    for role, rivals in choice.rivals.items():
+        option = _OPTIONS[role]
+        parts.append(f"{len(rivals)} {role} servers run: {', '.join(f'{option} {each.source}' for each in rivals)}")
+    return f"{'; '.join(parts)}. Choose one for each side with --baseline SOURCE and --spec SOURCE."
+
+
+def _stand_in(session: Session, ended: FinishedRun, key: str) -> Channel:
+    """The log of a run that has ended, plainly labelled; nobody can be asked for its conditions any more."""
+    path = ended.log.path
+    sentence = (
+        f"no {ended.role} server runs; its last run found stands in: {source_of(ended.machine, path)}, "
+        f"written {ago(ended.age_s)}. Name another log with {_OPTIONS[ended.role]}."
+    )
+    click.echo(f"specmon: {visible(sentence)}", err=True)
+    source = follower(ended.machine, path)
+    server = session.add(key, source.name, label=f"{visible(PurePosixPath(path).name)} (ended run)")
+    server.ended_run_at = ended.log.modified_at if ended.age_s is None else time.time() - ended.age_s
+    session.tell(key, time.time(), sentence)
+    return Channel(key, source)
+
+
+async def reach(machines: Sequence[Target]) -> None:
     """Connect to all hosts at once; the first refusal ends the command."""
+    hosts = [machine for machine in machines if isinstance(machine, SshHost)]
     for host in hosts:
         click.echo(f"connecting to {host.name} …", err=True)
     await asyncio.gather(*(host.connect() for host in hosts))
 
 
-def discovered_channels(
+def chosen_channels(
     session: Session,
-    host: SshHost,
-    found: Discovery,
+    choice: Choice,
     *,
     first: int = 1,
     from_start: bool = False,
     pace: Pace | None = None,
     host_name: str | None = None,
 ) -> list[Channel]:
-    """A channel for each found server whose log can be followed; the others are told with the reason.
+    """A channel for each chosen server; those that are left out are told with the reason.
 
     With `host_name` the servers are called by that name instead of the one they listen on.
     """
-    if found.reason or not found.servers:
-        reason = found.reason or "no server process is running there"
-        click.echo(f"specmon: {host.name}: {reason.rstrip('.')}. Name its log with --baseline or --spec.", err=True)
+    for left_out, reason in choice.left_out:
+        where, pid = left_out.machine.name, left_out.server.pid
+        told = f"{where}: server process {pid} is left out: {reason.rstrip('.')}. {_NAME_IT}"
+        click.echo(f"specmon: {visible(told)}", err=True)
     channels: list[Channel] = []
-    for server in found.servers:
-        if server.log_path is None:
-            reason = server.log_reason.rstrip(".")
-            click.echo(
-                f"specmon: {host.name}: server process {server.pid} is left out: {reason}. "
-                "Name its log with --baseline or --spec.",
-                err=True,
-            )
-            continue
-        key = f"{first + len(channels)}"
-        backfill = None if from_start else BACKFILL_BYTES
-        source = RemoteFile(host, server.log_path, backfill_bytes=backfill, pace=pace)
+    for number, candidate in enumerate(choice.followed, start=first):
+        machine, server = candidate.machine, candidate.server
+        assert server.log_path is not None
+        key = f"{number}"
+        source = follower(machine, server.log_path, from_start=from_start, pace=pace)
         session.add(key, source.name, label=None if host_name is None else f"{host_name}:{server.port}")
-        channels.append(Channel(key, source, ProcessConditions(host, server.log_path), MetricsPage(host)))
+        conditions = ProcessConditions(machine, server.log_path)
+        channels.append(Channel(key, source, conditions, MetricsPage(machine)))
     return channels

@@ -7,16 +7,16 @@ import math
 import time
 
 from specmon.captures.reader import open_capture
-from specmon.commands.connect import discovered_channels
+from specmon.commands.connect import chosen_channels
 from specmon.commands.reference import other_references
 from specmon.commands.show import has_screen, show
+from specmon.commands.survey import choose, survey
 from specmon.demo.server import demo_server
 from specmon.demo.world import CaptureWorld
 from specmon.feeds.live import LiveFeed
 from specmon.monitor.session import Session
 from specmon.references.store import load
 from specmon.resources import bundled
-from specmon.sources.discovery import discover
 from specmon.sources.follow import Pace
 
 _FASTEST = 60.0  # the follower looks every 50 ms: faster than this the story is over before it is told
@@ -39,9 +39,9 @@ def demo(*, speed: float, is_plain: bool, interval_s: float, theme: str | None, 
         world = CaptureWorld(capture, speed=speed, clock=time.monotonic)
         session = Session(reference=reference, others=other_references(str(named)), title="specmon demo", mode="demo")
         async with demo_server(world) as server, server.host() as host:
-            found = await discover(host)
+            choice = choose(await survey([host]))
             pace = Pace(clock=world.time)
-            channels = discovered_channels(session, host, found, from_start=True, pace=pace, host_name=_HOST)
+            channels = chosen_channels(session, choice, from_start=True, pace=pace, host_name=_HOST)
             feed = LiveFeed(
                 session,
                 channels,

@@ -17,7 +17,7 @@ from specmon.sources.looks import NoFile
 
 if TYPE_CHECKING:  # asyncssh takes longer to import than many a log to read
     from specmon.sources.ssh import SshHost, SshSettings
-    from specmon.sources.ssh_login import Question
+    from specmon.sources.ssh_login import Prompt, Question
 
 
 class SshOptions(TypedDict):
@@ -49,6 +49,7 @@ class Hosts:
     """The hosts of one command, each with the one connection that all its sources share."""
 
     options: SshOptions | None = None
+    prompt: Prompt | None = None  # None: the terminal is asked
     _open: dict[HostAddress, SshHost] = field(default_factory=dict)
 
     def at(self, address: HostAddress) -> SshHost:
@@ -57,7 +58,7 @@ class Hosts:
             from specmon.sources.ssh import SshHost, SshSettings
 
             settings = SshSettings() if self.options is None else ssh_settings(self.options)
-            self._open[address] = SshHost(address, settings, prompt=ask_on_terminal)
+            self._open[address] = SshHost(address, settings, prompt=self.prompt or ask_on_terminal)
         return self._open[address]
 
     async def __aenter__(self) -> Self:
@@ -75,9 +76,20 @@ async def ask_on_terminal(question: Question) -> str | None:
     import asyncio
     import getpass
 
-    ask = input if question.is_echoed else getpass.getpass
+    from specmon.visible import visible
+
+    # The words are the host's. They go to stderr: stdout may be a file.
+    text = "\n".join(visible(line) for line in question.text.splitlines())
+
+    def ask() -> str:
+        if not question.is_echoed:
+            return getpass.getpass(f"{text} ", stream=sys.stderr)
+        sys.stderr.write(f"{text} ")
+        sys.stderr.flush()
+        return input()
+
     try:
-        return await asyncio.to_thread(ask, question.text)
+        return await asyncio.to_thread(ask)
     except EOFError:
         return None
 

@@ -11,7 +11,7 @@ from specmon.errors import ConfigError, SpecmonError
 from specmon.monitor.session import Session
 from specmon.monitor.snapshot import Role
 from specmon.sources.address import LocalPlace, SourceAddress
-from specmon.sources.events import Refused, SourceEvent
+from specmon.sources.events import Chunk, Refused, SourceEvent
 from specmon.sources.files import is_pipe, read_whole
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def _read_captured(session: Session, folder: Path, log: CapturedLog, role: Role 
     key = _next_key(session)
     declared = role or (None if log.server.role == "unknown" else Role(log.server.role))
     session.add(key, str(folder / log.path.name), role=declared)
-    _feed(session, key, read_whole(str(log.path)))
+    _feed(session, key, _captured_events(log))
     session.finish(key)
     lives = session.server(key).lives
     if len(lives) == len(log.lives):  # each restart was seen by both: then nothing is to be guessed
@@ -129,6 +129,13 @@ def _read_captured(session: Session, folder: Path, log: CapturedLog, role: Role 
             life.fingerprint = known.fingerprint
     elif log.lives:
         session.attach_fingerprint(key, log.lives[-1].fingerprint)
+
+
+def _captured_events(log: CapturedLog) -> Iterator[SourceEvent]:
+    offset = 0
+    for data in log.chunks():
+        yield Chunk(0.0, offset, data)
+        offset += len(data)
 
 
 def _feed(session: Session, key: str, events: Iterable[SourceEvent]) -> None:

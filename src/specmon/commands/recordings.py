@@ -36,6 +36,7 @@ class Wanted:
     since: str | None = None
     until: str | None = None
     run: int | None = None
+    warm_up_s: float = 0.0
     running: int | None = None
     format_files: Sequence[Path] = ()
 
@@ -76,7 +77,12 @@ def measure(wanted: Wanted, ssh: SshOptions, *, is_forced: bool, now: datetime) 
     """Read every SOURCE to its end: one baseline each. ConfigError or UnreadableInput when one cannot be read."""
     given = [parse_source(text) for text in wanted.sources]
     window = chosen_window(wanted.since, wanted.until, lambda: newest_of_files(given))
-    session = Session(reader=reader_of(wanted.format_files, window), run=wanted.run, is_watched=False)
+    session = Session(
+        reader=reader_of(wanted.format_files, window),
+        run=wanted.run,
+        warm_up_s=wanted.warm_up_s,
+        is_watched=False,
+    )
     found = asyncio.run(_read_all(session, given, ssh))
     return [
         Measured(
@@ -163,7 +169,7 @@ def _read_capture(session: Session, folder: Path) -> _Found:
 
 def _feed_captured(session: Session, key: str, log: CapturedLog) -> None:
     """Feed a log as it once arrived, so that each life gets the conditions that were seen then."""
-    whole = log.path.read_bytes()
+    whole = b"".join(log.chunks())
     told, lives, start = None, 0, 0
     ends = [*log.arrivals.offsets]
     ends = [*ends[: bisect_right(ends, len(whole))], len(whole)]

@@ -17,7 +17,7 @@ from specmon.references.files import change
 from specmon.references.fingerprint import Fingerprint
 from specmon.references.keeping import require_harmless, require_harmless_texts
 from specmon.references.model import Reference, ReferenceLevel
-from specmon.references.store import parse, require_name
+from specmon.references.store import level_of, parse, require_name
 from specmon.references.writing import rewritten, text_of
 from specmon.reports.reference import level_line
 from specmon.sources.launch_flags import parse_flags
@@ -49,7 +49,7 @@ def add(
             raise ConfigError(f"{option} {value}: it must be a number above 0.")
     path = folder_to_write(out) / f"{name}.toml"
     now = datetime.now(UTC)
-    level = ReferenceLevel(running=running, tok_s=tok_s, cycle_ms=cycle_ms)
+    level = level_of(f"reference {name}", running=running, tok_s=tok_s, cycle_ms=cycle_ms)
     given = {
         field: value
         for field, value in (

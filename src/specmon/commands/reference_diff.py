@@ -28,6 +28,7 @@ def diff(
     before: str,
     now: str,
     run: int | None,
+    warm_up_s: float,
     running: int | None,
     since: str | None,
     until: str | None,
@@ -40,7 +41,7 @@ def diff(
     if _is_reference(now):
         right = loaded(now)[1]
     else:
-        wanted = Wanted([now], since, until, run, running, format_files)
+        wanted = Wanted([now], since, until, run, warm_up_s, running, format_files)
         (one, *more) = measure(wanted, ssh, is_forced=True, now=datetime.now(UTC))
         for other in more:
             tell(f"{other.source} is left out: one log is compared.")

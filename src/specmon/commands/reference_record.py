@@ -45,6 +45,7 @@ def record(
     since: str | None,
     until: str | None,
     run: int | None,
+    warm_up_s: float,
     format_files: Sequence[Path],
     ssh: SshOptions,
 ) -> int:
@@ -52,7 +53,7 @@ def record(
     require_name(name)
     path = folder_to_write(out) / f"{name}.toml"
     now = datetime.now(UTC).replace(microsecond=0)
-    wanted = Wanted(sources, since, until, run, running, format_files)
+    wanted = Wanted(sources, since, until, run, warm_up_s, running, format_files)
     measured = measure(wanted, ssh, is_forced=is_forced, now=now)
     if not _tell_faults(name, measured, is_forced=is_forced):
         return CANNOT_TELL

@@ -14,6 +14,7 @@ from specmon.errors import ConfigError
 from specmon.references.model import Reference
 from specmon.references.store import load, read_text, stored
 from specmon.reports.reference import reference_json, reference_table, reference_text
+from specmon.secrets import hide_in_text
 from specmon.visible import visible
 
 
@@ -25,7 +26,7 @@ def list_references(*, form: Literal["text", "json"]) -> int:
     now = datetime.now(UTC)
     for path in stored(folders):
         try:
-            found.append((path, load(path, now=now)))
+            found.append((path, _harmless(load(path, now=now))))
         except ConfigError as error:
             tell(str(error))
             status = 2
@@ -44,6 +45,7 @@ def list_references(*, form: Literal["text", "json"]) -> int:
 def show_reference(*, name: str, form: Literal["text", "json", "toml"]) -> int:
     """Print one reference."""
     path, reference = loaded(name)
+    reference = _harmless(reference)
     if form == "toml":
         click.echo(read_text(path), nl=False)
     elif form == "json":
@@ -53,3 +55,8 @@ def show_reference(*, name: str, form: Literal["text", "json", "toml"]) -> int:
         for line in reference_text(reference, path):
             click.echo(visible(line))
     return 0
+
+
+def _harmless(reference: Reference) -> Reference:
+    """What specmon writes holds no secret; a note that somebody wrote into the file may hold one."""
+    return reference.model_copy(update={"note": hide_in_text(reference.note)})

@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
-from specmon.captures.reader import Capture, is_capture, open_capture
+from specmon.captures.reader import Capture, CapturedLog, is_capture, open_capture
 from specmon.commands.dialects import reader_of
 from specmon.commands.metrics import GivenMetrics, clock_shift, metrics_by_server, pages_of, read_metrics
 from specmon.commands.places import (
@@ -82,6 +82,7 @@ def replay(
     since: str | None,
     until: str | None,
     run: int | None,
+    warm_up_s: float,
     format_files: Sequence[Path],
     metrics: Sequence[str],
     speed: float,
@@ -111,7 +112,13 @@ def replay(
 
             def new_session() -> Session:
                 session = Session(
-                    reference=chosen, others=others, mode="replay", reader=windowed, run=run, running=load
+                    reference=chosen,
+                    others=others,
+                    mode="replay",
+                    reader=windowed,
+                    run=run,
+                    warm_up_s=warm_up_s,
+                    running=load,
                 )
                 for key, source, declared, label in cast.servers:
                     session.add(key, source, role=declared, label=label)
@@ -152,14 +159,23 @@ async def _join(
         capture = open_capture(folder)
         cast.captures.append(capture)
         for log in capture.logs:
-            timeline = timeline_of(log.path, log.arrivals, reader=reader)
+            path = _unpacked(log, stack) if log.is_packed else log.path
+            timeline = timeline_of(path, log.arrivals, reader=reader)
             declared = role or (Role(log.server.role) if log.server.role != "unknown" else None)
             source = f"{log.server.host}:{log.server.source}" if log.server.host else log.path.name
-            cast.add(ReplayLog(cast.next_key, log.path, timeline, log.lives), source, declared, None)
+            cast.add(ReplayLog(cast.next_key, path, timeline, log.lives), source, declared, None)
         return
     path = await _as_file(address, hosts, stack)
     timeline = timeline_of(path, reader=reader)
     cast.add(ReplayLog(cast.next_key, path, timeline), address.name, role, address.label)
+
+
+def _unpacked(log: CapturedLog, stack: ExitStack) -> Path:
+    copy = stack.enter_context(tempfile.NamedTemporaryFile(prefix="specmon-replay-"))  # noqa: SIM115 (the stack closes it)
+    for data in log.chunks():
+        copy.write(data)
+    copy.flush()
+    return Path(copy.name)
 
 
 async def _as_file(address: SourceAddress, hosts: Hosts, stack: ExitStack) -> Path:

@@ -7,11 +7,12 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 
 import click
 
+from specmon.commands.asking import UserPrompt
 from specmon.monitor.feed import Feed
 from specmon.references.effects import known_effects
 from specmon.reports.plain import plain_lines
@@ -23,8 +24,19 @@ def has_screen() -> bool:
     return all(stream is not None and stream.isatty() for stream in streams) and os.environ.get("TERM") != "dumb"
 
 
-async def show(feed: Feed, *, is_plain: bool, interval_s: float, theme: str | None, is_ascii: bool) -> int:
-    """Run a feed until the user quits or, without a screen, until it has ended; the exit code is returned."""
+async def show(
+    feed: Feed,
+    *,
+    is_plain: bool,
+    interval_s: float,
+    theme: str | None,
+    is_ascii: bool,
+    prompt: UserPrompt | None = None,
+) -> int:
+    """Run a feed until the user quits or, without a screen, until it has ended; the exit code is returned.
+
+    What `prompt` is asked for meanwhile is asked on the screen.
+    """
     known_effects()  # a fault in the user's own file is told on a plain terminal
     if is_plain or not has_screen():
         await print_lines(feed, interval_s=interval_s, write=click.echo, is_ascii=is_ascii)
@@ -32,7 +44,7 @@ async def show(feed: Feed, *, is_plain: bool, interval_s: float, theme: str | No
     from specmon.ui.app import SpecmonApp
 
     app = SpecmonApp(feed, theme=theme, ascii_only=is_ascii or not _can_write_utf8())
-    with _ended_by_signals(app.exit):
+    with _ended_by_signals(app.exit), nullcontext() if prompt is None else prompt.on_screen(app.ask):
         await app.run_async()
     return app.return_code or 0
 

@@ -33,6 +33,7 @@ def summary(
     since: str | None,
     until: str | None,
     run: int | None,
+    warm_up_s: float,
     format_files: Sequence[Path],
     clients: Sequence[str],
     metrics: Sequence[str],
@@ -51,6 +52,7 @@ def summary(
         others=other_references(reference),
         reader=reader_of(format_files, window),
         run=run,
+        warm_up_s=warm_up_s,
         running=asked_load(running),
         is_watched=False,
     )

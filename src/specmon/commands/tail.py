@@ -33,8 +33,6 @@ def tail(*, sources: Sequence[str], from_start: bool, backfill: int | None, ssh:
     """Print what comes until the user quits; 2 when a source is refused."""
     if from_start and backfill is not None:
         raise ConfigError("--from-start and --backfill exclude each other: leave one out.")
-    if sys.stdout is None:
-        raise ConfigError("stdout is closed, so there is nowhere to print: run it without `>&-`.")
     addresses = [address for text in sources for address in expanded(parse_source(text))]
     return asyncio.run(_tail(addresses, None if from_start else backfill or 0, ssh))
 

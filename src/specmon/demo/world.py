@@ -23,7 +23,7 @@ class CaptureWorld:
         self._clock = clock
         self._began = clock()
         self._logs = {log.server.source: log for log in capture.logs}
-        self._bytes = {log.server.source: log.path.read_bytes() for log in capture.logs}
+        self._bytes = {log.server.source: b"".join(log.chunks()) for log in capture.logs}
         self._files: dict[str, VirtualFile] = {}
 
     def time(self) -> float:

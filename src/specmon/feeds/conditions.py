@@ -19,6 +19,7 @@ from specmon.sources.gpus import Gpus, read_gpus
 from specmon.sources.machine import Machine
 from specmon.sources.nccl_conf import settings_beneath
 from specmon.sources.remote_commands import ResolvePath
+from specmon.sources.shell_words import behind_greeting
 from specmon.sources.surroundings import Surroundings, read_surroundings
 from specmon.sources.version_page import VersionAnswer, ask_version
 
@@ -100,7 +101,7 @@ class ProcessConditions:
 async def real_path(host: Machine, path: str) -> str:
     """The path without links, as /proc shows it; the same when the machine cannot tell."""
     answer = (await host.run(ResolvePath(path).text(), timeout_s=_LOOK_LIMIT_S)).stdout
-    return answer.decode("utf-8", "surrogateescape") or path
+    return behind_greeting(answer, b"/").decode("utf-8", "surrogateescape") or path
 
 
 def writer_of(path: str, servers: Sequence[DiscoveredServer]) -> DiscoveredServer | None:

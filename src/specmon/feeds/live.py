@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from specmon.errors import SpecmonError
+from specmon.feeds.recorder import Recorder
 from specmon.monitor.session import Session
 from specmon.monitor.snapshot import Snapshot
 from specmon.references.fingerprint import Fingerprint
 from specmon.scrape import PageRefused, Scrape
-from specmon.sources.events import Refused, Source
+from specmon.sources.events import Refused, Source, SourceEvent
 
 # A new process is in the list before it writes its first line, but its children, which hold part of the
 # environment, come seconds later: look at once, and again when they are there. A big model takes minutes to load, and
@@ -83,6 +84,7 @@ class LiveFeed:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         told: Callable[[], str] = lambda: "",
         is_over: Callable[[], bool] | None = None,
+        recorder: Recorder | None = None,
     ) -> None:
         self._session = session
         self._channels = tuple(channels)
@@ -90,6 +92,8 @@ class LiveFeed:
         self._sleep = sleep
         self._told = told
         self._is_over = is_over
+        self._recorder = recorder
+        self._has_told_fault = False
         self._told_reasons: dict[str, str] = {}  # by channel
         self.refusals: list[str] = []  # one sentence a channel that will not open
 
@@ -109,6 +113,17 @@ class LiveFeed:
         """The session now."""
         return self._session.snapshot(self._clock(), demo_note=self._told())
 
+    def take(self, key: str, event: SourceEvent) -> None:
+        """What a source says, for the session and the capture."""
+        self._session.feed(key, event)
+        if isinstance(event, Refused):
+            self.refusals.append(event.reason)
+        if self._recorder is not None:
+            self._recorder.feed(key, event)
+            if self._recorder.fault is not None and not self._has_told_fault:
+                self._has_told_fault = True
+                self._session.tell(key, self._clock(), self._recorder.fault)
+
     async def _stop_when(self, is_over: Callable[[], bool], pumps: Sequence[asyncio.Task[None]]) -> None:
         while not is_over() and not all(pump.done() for pump in pumps):
             await self._sleep(_OVER_POLL_S)
@@ -124,9 +139,7 @@ class LiveFeed:
         counting = None if channel.counters is None else asyncio.create_task(self._count(channel, channel.counters))
         try:
             async for event in channel.source.events():
-                self._session.feed(channel.key, event)
-                if isinstance(event, Refused):
-                    self.refusals.append(event.reason)
+                self.take(channel.key, event)
                 if len(server.lives) != lives:
                     lives = len(server.lives)
                     if looking is not None:
@@ -155,6 +168,8 @@ class LiveFeed:
             fault, is_whole = "", not seen.reason
             if seen.fingerprint is not None:
                 self._session.attach_fingerprint(channel.key, seen.fingerprint, seen.process)
+                if self._recorder is not None:
+                    self._recorder.attach(channel.key, seen.fingerprint, seen.process)
             self._tell(channel, seen.reason)
         self._tell(channel, fault)
 

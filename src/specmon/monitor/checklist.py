@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from specmon.analysis.figures import RunFigures
 from specmon.monitor.life import Life
 from specmon.monitor.method import ClientEvidence, Finding, findings_of
 from specmon.monitor.snapshot import CheckPoint, Difference, Trust, TrustView
@@ -105,9 +104,9 @@ def _right_level(baseline: Life, speculative: Life, judged: Judged, *, is_level_
     running = judged.comparison.running
     if running is None:
         return CheckPoint("right_level", "unknown", "no level was compared")
-    figures = baseline.figures(), speculative.figures()
+    counts = baseline.statistics.samples_by_level, speculative.statistics.samples_by_level
     span = judged.comparison.running_range or (running, running)
-    shares = [_share(each, span) for each in figures]
+    shares = [_share(each, span) for each in counts]
     evidence = (
         f"compared at {load_of(judged.comparison)}, which is {shares[0]:.0%} of the baseline's samples "
         f"and {shares[1]:.0%} of the speculative server's"
@@ -115,7 +114,7 @@ def _right_level(baseline: Life, speculative: Life, judged: Judged, *, is_level_
     measured = {level.baseline.running: level.speedup for level in judged.levels if level.baseline is not None}
     inside = set(range(span[0], span[1] + 1))
     others = [_with_speedup(each, speedup) for each, speedup in sorted(measured.items()) if each not in inside]
-    lonely = sorted({level.running for each in figures for level in each.levels} - measured.keys() - inside)
+    lonely = sorted({*counts[0], *counts[1]} - measured.keys() - inside)
     if others:
         evidence += f"; also measured on both: {_listed(others)}"
     if lonely:
@@ -137,7 +136,7 @@ def _listed(words: Sequence[str]) -> str:
     return ", ".join(words[:_NAMED]) + more
 
 
-def _share(figures: RunFigures, span: tuple[int, int]) -> float:
-    total = sum(level.samples for level in figures.levels)
-    inside = sum(level.samples for level in figures.levels if span[0] <= level.running <= span[1])
+def _share(counts: dict[int, int], span: tuple[int, int]) -> float:
+    total = sum(counts.values())
+    inside = sum(samples for running, samples in counts.items() if span[0] <= running <= span[1])
     return inside / total if total else 0.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from specmon.analysis.comparison import SAMPLES_NEEDED
@@ -93,8 +93,29 @@ class Gate:
             "crash": self._crash,
         }
         return tuple(
-            own[word]() if word in own else self._assumption(word) if word in _CHECKLIST else self._notice(word)
+            self._with_conflict(own[word]())
+            if word in own
+            else self._with_conflict(self._assumption(word))
+            if word in _CHECKLIST
+            else self._notice(word)
             for word in words
+        )
+
+    def _with_conflict(self, answer: Answer) -> Answer:
+        """An answer about a side is worth nothing to somebody who mixed the two up."""
+        if answer.word == "crash" or not self._conflict:
+            return answer
+        return replace(answer, evidence=f"{answer.evidence}. {self._conflict}")
+
+    @cached_property
+    def _conflict(self) -> str:
+        """Where a log contradicts the side that it was given for."""
+        names = self.session.names()
+        return " ".join(
+            f"{names[server.key]}: {notice.text}"
+            for server in self.session.servers
+            for notice in notices_of(server, is_finished=True)
+            if notice.kind == "role_conflict"
         )
 
     @cached_property

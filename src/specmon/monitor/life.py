@@ -12,6 +12,7 @@ from specmon.analysis.drafttimes import DraftTimes
 from specmon.analysis.figures import LevelFigures, PhaseFigures, RunFigures
 from specmon.analysis.load import Band
 from specmon.analysis.phasetimes import PhaseSource, PhaseTimes, RefusedLines
+from specmon.analysis.rules import Cadence
 from specmon.analysis.run import RunStatistics
 from specmon.analysis.steps import StepTimes
 from specmon.events import Crashed, DraftsTimed, Habits, LogEvent, PhasesTimed
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 INACTIVE_BELOW = 1.02  # accept length up to which nothing is gained
 _ENOUGH_DRAFTS = 200
-_FIGURES_AGE = 500  # a picture may be older by one sample in so many
+_FIGURES_AGE = 500  # a band's figures for the screen may lack one sample in so many
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class Happening:
 class Life:
     """Grows with the lines of one server process; what it says of itself follows from what it has seen."""
 
-    def __init__(self, index: int) -> None:
+    def __init__(self, index: int, *, warm_up_s: float = 0.0) -> None:
         self.index = index
         self.launch: Launch | None = None
         self.launched_at: float | None = None
@@ -54,7 +55,7 @@ class Life:
         self.last_running: int | None = None
         self.env: dict[str, str] = {}
         self.happenings: list[Happening] = []
-        self.statistics = RunStatistics()
+        self.statistics = RunStatistics(Cadence(warm_up_s=warm_up_s))
         self.habits = Habits()
         self.draft_times = DraftTimes()
         self.fingerprint: Fingerprint | None = None
@@ -83,6 +84,7 @@ class Life:
         self._is_followed = False
         self._figures: RunFigures | None = None
         self._figures_key = (-1, -1, -1)
+        self._are_figures_exact = False
         self._band: tuple[tuple[int, int, Band], LevelFigures] | None = None  # the band asked for last
 
     # -- what the log says ---------------------------------------------------------------------
@@ -277,7 +279,7 @@ class Life:
         """active, inactive, off or unknown (`inactive`: it runs and gains nothing)."""
         if not self.statistics.is_speculative:
             return "off" if self.role is Role.BASELINE else "unknown"
-        figures = self.figures()
+        figures = self.figures(is_exact=False)  # but for the levels, it is
         if figures.accept_len is None or figures.drafts is None:
             return "unknown"
         if figures.accept_len > INACTIVE_BELOW:
@@ -297,7 +299,9 @@ class Life:
     @property
     def phases(self) -> PhaseFigures | None:
         """Where the time of a cycle goes; None when neither the metrics nor the log tell."""
-        return self.counters.phases(*self._identity()) or self.logged_phases
+        if self.counters.is_told and (counted := self.counters.phases(*self._identity())) is not None:
+            return counted
+        return self.logged_phases
 
     def _identity(self) -> tuple[dict[int, float], float | None]:
         """The cycle that follows from throughput and accept length: by running requests, and of the main level."""
@@ -310,6 +314,8 @@ class Life:
     @property
     def logged_phases(self) -> PhaseFigures | None:
         """Where the time of a cycle goes as lines of the log tell it."""
+        if not (self.phase_times.is_told or self.step_times.count or self.draft_times.is_told):
+            return None  # as most logs: no figures are needed to say so
         cycles, identity = self._identity()
         if (probed := self.phase_times.figures("probe", cycles, identity)) is not None:
             return probed
@@ -346,25 +352,25 @@ class Life:
         return self.index, id(self.launch), id(self.fingerprint), len(self.env)
 
     def figures(self, *, is_exact: bool = True) -> RunFigures:
-        """The statistics so far; a picture for the screen may lag by a sample in five hundred."""
+        """The statistics so far; for the screen a level may lag by a sample in five hundred."""
         statistics = self.statistics
         key = (statistics.samples, statistics.revision, statistics.prefill_lines)
-        if self._figures is not None:
-            old = self._figures_key
-            if key == old:
-                return self._figures
-            if not is_exact and key[1] == old[1] and key[0] - old[0] < old[0] // _FIGURES_AGE:
-                return self._figures
-        self._figures = statistics.figures()
-        self._figures_key = key
+        if self._figures is not None and key == self._figures_key and (self._are_figures_exact or not is_exact):
+            return self._figures
+        self._figures = statistics.figures(is_exact=is_exact)
+        self._figures_key, self._are_figures_exact = key, is_exact
         return self._figures
 
-    def band(self, band: Band) -> LevelFigures:
-        """The statistics of a band of levels so far."""
+    def band(self, band: Band, *, is_exact: bool = True) -> LevelFigures:
+        """The statistics of a band of levels so far; for the screen they may lag as those of a level."""
         statistics = self.statistics
         key = (statistics.samples, statistics.revision, band)
-        if self._band is None or self._band[0] != key:
-            self._band = key, statistics.band(band)
+        if self._band is not None:
+            (samples, *others), figures = self._band
+            new = statistics.samples - samples
+            if others == [*key[1:]] and (not new or (not is_exact and 0 < new < samples // _FIGURES_AGE)):
+                return figures
+        self._band = key, statistics.band(band)
         return self._band[1]
 
 

@@ -24,6 +24,7 @@ class Lives:
     def __init__(self, on_restart: Restarted, on_withdrawn: Callable[[], None]) -> None:
         self.all: list[Life] = []
         self.clock_steps = 0
+        self.warm_up_s = 0.0  # rule 7: how long after ready no sample of a life counts
         self._on_restart = on_restart
         self._on_withdrawn = on_withdrawn
         self._next_fingerprint: Fingerprint | None = None
@@ -37,7 +38,7 @@ class Lives:
     def begin(self, at: float | None = None) -> Life:
         """Another life starts here."""
         before = self.current
-        life = Life(len(self.all) + 1)
+        life = Life(len(self.all) + 1, warm_up_s=self.warm_up_s)
         life.fingerprint, self._next_fingerprint = self._next_fingerprint, None
         life.process, self._next_process = self._next_process, ""
         self.all.append(life)

@@ -111,7 +111,7 @@ def _stamps(life: Life) -> Finding | None:
     cadence = statistics.cadence
     if cadence.covers is not Covers.WINDOW:
         return None  # only where a line stands for a known count of cycles
-    running = [level.running for level in life.figures().levels]
+    running = statistics.samples_by_level
     found = [statistics.level_of(tag, each) for tag in statistics.counted_ranks for each in running]
     levels = [level for level in found if level is not None]
     tokens = math.fsum(level.delivery.tokens for level in levels)
@@ -144,7 +144,7 @@ def _stamps(life: Life) -> Finding | None:
 
 def _phases(life: Life, running: int) -> Finding | None:
     phases = life.logged_phases
-    level = life.figures().level_at(running)
+    level = life.figures().level_at(running) if phases is not None else None
     if phases is None or level is None or level.cycle_ms is None:
         return None
     at_level = phases.by_running.get(running)
@@ -165,6 +165,8 @@ def _phases(life: Life, running: int) -> Finding | None:
 
 def _counters(life: Life, running: int) -> Finding | None:
     """Tokens that the server counted over time that specmon's own clock took, against what the log delivers."""
+    if not life.counters.has_readings:
+        return None
     counted, level = life.counters.level(running), life.figures().level_at(running)
     if counted is None or level is None or level.delivered_tok_s is None or counted.seconds < _COUNTED_FROM_S:
         return _acceptance(life)

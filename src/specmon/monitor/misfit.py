@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
+from specmon.events import Json
 from specmon.monitor.server import ServerMonitor
 
 if TYPE_CHECKING:
@@ -28,7 +30,19 @@ def misfit_of(reference: Reference, server: ServerMonitor) -> str | None:
             f"reference {reference.name} was recorded with {reference.engine}, this is the log of {server.engine}: "
             "give a reference of the same engine"
         )
+    sizes = _ranks_of(reference.fingerprint.flags), _ranks_of(None if launch is None else launch.flags)
+    if None not in sizes and sizes[0] != sizes[1]:
+        return (
+            f"reference {reference.name} is a sum over {sizes[0]} data-parallel ranks, this server runs {sizes[1]}: "
+            "give a reference of the same number"
+        )
     return None
+
+
+def _ranks_of(flags: Mapping[str, Json] | None) -> int | None:
+    """How many data-parallel ranks a launch line asks for; None where it does not say."""
+    named = [flags.get(name) for name in ("dp_size", "data_parallel_size")] if flags else []
+    return next((size for size in named if isinstance(size, int) and not isinstance(size, bool)), None)
 
 
 def later_than(reference: Reference, server: ServerMonitor) -> str | None:

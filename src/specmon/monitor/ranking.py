@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -59,6 +60,33 @@ class Row:
     def verdict(self) -> str:
         """By all runs."""
         return self.sides.verdict if self.sides is not None else self.judged.comparison.verdict
+
+    @property
+    def cycle_ms(self) -> float | None:
+        """Of several runs the mean, which the break-even is made from."""
+        return _mean(self.members, lambda each: each.cycle_ms)
+
+    @property
+    def decode_tok_s(self) -> float | None:
+        """Of several runs the geometric mean, which the speed-up is made from."""
+        return _geometric_mean(self.members, lambda each: each.decode_tok_s)
+
+    @property
+    def delivered_tok_s(self) -> float | None:
+        """Likewise."""
+        return _geometric_mean(self.members, lambda each: each.delivered_tok_s)
+
+    @property
+    def is_of_several(self) -> bool:
+        """The row's own figures are those of several runs."""
+        return self.sides is not None and len(self.sides.speculatives) > 1
+
+    @property
+    def members(self) -> Sequence[LevelFigures]:
+        """The runs that the row's own figures are of."""
+        if self.sides is not None and self.is_of_several:
+            return self.sides.speculatives
+        return () if self.level is None else (self.level,)
 
     @property
     def more_runs(self) -> int | None:
@@ -232,15 +260,13 @@ def _ties(row: Row, rows: Sequence[Row]) -> tuple[str, ...]:
 
 def _point(row: Row) -> SweepPoint:
     settings, level = settings_of(row.runs[0].life), row.level
-    several = row.sides is not None and len(row.sides.speculatives) > 1
-    members = row.sides.speculatives if several and row.sides is not None else ((level,) if level is not None else ())
     return SweepPoint(
         steps=settings.steps,
         draft_tokens=settings.draft_tokens,
         topk=settings.topk,
         drafter=(settings.algorithm, settings.draft_model),
-        cycle_ms=_mean(members, lambda each: each.cycle_ms),
-        accept_len=_mean(members, lambda each: each.accept_len),
+        cycle_ms=row.cycle_ms,
+        accept_len=_mean(row.members, lambda each: each.accept_len),
         by_position=(level.accept_by_position or ()) if level is not None else (),
     )
 
@@ -248,3 +274,10 @@ def _point(row: Row) -> SweepPoint:
 def _mean(levels: Sequence[LevelFigures], figure: Callable[[LevelFigures], float | None]) -> float | None:
     known = [value for level in levels if (value := figure(level)) is not None]
     return sum(known) / len(known) if known else None
+
+
+def _geometric_mean(levels: Sequence[LevelFigures], figure: Callable[[LevelFigures], float | None]) -> float | None:
+    if len(levels) == 1:
+        return figure(levels[0])
+    logarithms = [math.log(value) for level in levels if (value := figure(level))]
+    return math.exp(sum(logarithms) / len(logarithms)) if logarithms else None

@@ -60,6 +60,7 @@ class ServerMonitor:
         self.first_at: int | None = None  # position of the first line that proved the engine
         self.last_answer_at: float | None = None  # a request was answered, on the log's clock
         self.arrived_at: float | None = None  # when the newest sample came in
+        self.ended_run_at: float | None = None  # no process writes its log any more: when that was last written
         self._arrivals: deque[float] = deque(maxlen=20)
         self._unparsed_at: deque[int] = deque(maxlen=_HELD_UNPARSED)
 
@@ -184,6 +185,11 @@ class ServerMonitor:
         if self.run is None:
             return self.history.lives.current
         return self.lives[self.run - 1] if len(self.lives) >= self.run else None
+
+    @property
+    def is_ended_run(self) -> bool:
+        """A run of the past that stands in for a server that does not run; until its log grows again."""
+        return self.ended_run_at is not None and self.arrived_at is None
 
     @property
     def utc_offset_s(self) -> int | None:

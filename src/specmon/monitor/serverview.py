@@ -59,7 +59,8 @@ def view_of(
     live = live_speed(server, now)
     return replace(
         common,
-        state=life.state,
+        state=RunState.EXITED if server.is_ended_run and not life.has_ended else life.state,
+        is_ended_run=server.is_ended_run,
         speculation=life.speculation,
         launch=launch_view(life.launch),
         run_index=life.index,
@@ -109,6 +110,8 @@ def freshness(server: ServerMonitor, now: float) -> tuple[float | None, bool]:
     """How long ago the newest sample or progress line came in, and whether that is too long for a live figure."""
     has_ended = server.life is not None and server.life.has_ended
     arrivals = [at for at in (server.arrived_at, server.history.underway.arrived_at) if at is not None]
+    if server.is_ended_run and server.ended_run_at is not None:
+        return max(0.0, now - server.ended_run_at), True
     if not arrivals:
         # Only what was written before we looked: nobody knows how old that is.
         return None, has_ended or server.samples > 0

@@ -54,6 +54,7 @@ class Session:
         mode: str = "live",
         reader: Callable[[], LogReader] = LogReader,
         run: int | None = None,
+        warm_up_s: float = 0.0,
         is_watched: bool = True,
     ) -> None:
         self.reference = reference
@@ -62,6 +63,7 @@ class Session:
         self.title = title
         self.mode = mode
         self.run = run  # the life of each server that figures are asked of; None: the newest
+        self._warm_up_s = warm_up_s  # how long after ready no sample counts
         self.is_finished = False
         self.clients: tuple[ClientEvidence, ...] = ()  # results of load generators, to check the logs by
         self.log = LogBuffer()
@@ -85,6 +87,7 @@ class Session:
     def _enter(self, key: str, source: str, role: Role | None, label: str | None) -> ServerMonitor:
         server = ServerMonitor(key, source, declared=role, is_watched=self._is_watched)
         server.run = self.run
+        server.history.lives.warm_up_s = self._warm_up_s
         trust = None
         if self.reference is not None:
             from specmon.monitor.trust import TrustWatch
@@ -192,6 +195,10 @@ class Session:
     def server(self, key: str) -> ServerMonitor:
         """One server by its key."""
         return self._entries[key].server
+
+    def label_of(self, key: str) -> str | None:
+        """What the user calls a server; None when the logs are to name it."""
+        return self._entries[key].label
 
     def run_index(self, key: str) -> int | None:
         """Which life of a server is the current one, counted from 1; None before its first line."""

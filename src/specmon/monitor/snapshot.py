@@ -188,6 +188,7 @@ class ServerView:
     reference_tok_s: float | None = None  # at `level.running`, for the dotted line
     reference_cycle_ms: float | None = None
     notices: tuple[str, ...] = ()
+    is_ended_run: bool = False  # a run of the past, from its log, in place of a server that does not run
     phases: str = ""  # measured phases in words: "draft 0.6, verify 28.7 of 29.9 ms (probe)"; "" without any
 
 

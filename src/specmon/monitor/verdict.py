@@ -57,12 +57,12 @@ def judge(
         *_other_engine(engines),
         *fatal_differences(flags[0], flags[1], are_whole=are_whole),
     )
-    pair = _pair(baseline, speculative, figures, running)
+    pair = _pair(baseline, speculative, figures, running, is_exact=is_exact)
     if pair is None:
         comparison = Comparison("not comparable" if fatal else "cannot tell")
         reasons = fatal or (_why_no_level(*figures, running),)
         return Judged(comparison, f"{comparison.verdict}: {'; '.join(reasons)}", reasons)
-    fatal = (*fatal, *graph_mismatch(*pair))
+    fatal = (*fatal, *graph_mismatch(*pair), *_other_ranks(baseline, speculative, pair))
     spread = reference.spread_at(pair[0].running) if reference is not None else None
     comparison = compare_levels(*pair, is_comparable=not fatal, between=spread)
     levels = tuple(
@@ -102,7 +102,12 @@ def judge(
 
 
 def _pair(
-    baseline: Life, speculative: Life, figures: tuple[RunFigures, RunFigures], asked: int | Band | None
+    baseline: Life,
+    speculative: Life,
+    figures: tuple[RunFigures, RunFigures],
+    asked: int | Band | None,
+    *,
+    is_exact: bool,
 ) -> tuple[LevelFigures, LevelFigures] | None:
     """The two levels to compare. Where no exact one has samples enough for a verdict, a band may have."""
     band = asked if isinstance(asked, Band) else None
@@ -114,7 +119,7 @@ def _pair(
         band = common_band(*figures)
     if band is None:
         return exact
-    wide = baseline.band(band), speculative.band(band)
+    wide = baseline.band(band, is_exact=is_exact), speculative.band(band, is_exact=is_exact)
     if asked is None and exact is not None and min(level.clean for level in wide) < SAMPLES_NEEDED:
         return exact
     return wide if all(level.samples for level in wide) else None
@@ -192,6 +197,17 @@ def _other_engine(engines: tuple[str | None, str | None]) -> tuple[str, ...]:
     if None in engines or engines[0] == engines[1]:
         return ()
     return (f"the engines differ ({engines[0]} against {engines[1]})",)
+
+
+def _other_ranks(baseline: Life, speculative: Life, pair: tuple[LevelFigures, LevelFigures]) -> tuple[str, ...]:
+    """Sums over more ranks on one side than on the other are no ratio of two servers. A band's figures are no sums."""
+    counts = [len(life.statistics.counted_ranks) for life in (baseline, speculative)]
+    if counts[0] == counts[1] or pair[0].running_range is not None or not all(level.samples for level in pair):
+        return ()
+    return (
+        f"the speeds are sums over {counts[0]} and {counts[1]} ranks (baseline, speculative): add the logs of the "
+        "missing ranks, or start both servers with the same number",
+    )
 
 
 def _beside(baseline: Life, speculative: Life) -> tuple[str, ...]:

@@ -7,13 +7,18 @@ import statistics
 from datetime import UTC, date, datetime, timedelta
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, model_validator
 
 from specmon.references.fingerprint import Fingerprint
 
 SCHEMA = 1
 DEFAULT_TOLERANCE = 0.05  # of the cycle time
 HAND_WRITTEN_SIGMA = 0.02  # assumed spread of ln(C) when somebody wrote a number down without one
+
+# Beyond these a figure is a slip of the pen, and its quotients overflow.
+_SMALLEST, _LARGEST = 1e-9, 1e12
+# How many ranks `tok_s` may add up; below one (and what rounding allows) it does not belong to `cycle_ms`.
+_RANKS = (0.5, 4096)
 
 # A stamp without a zone may be 14 hours ahead of UTC, and clocks of hosts differ.
 _FUTURE_FROM = timedelta(days=1)
@@ -48,8 +53,15 @@ def _ascending(value: object) -> object:
     return value
 
 
-Positive = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
-Count = Annotated[int, Field(strict=True, ge=1)]
+def _measurable(value: float) -> float:
+    if not _SMALLEST <= value <= _LARGEST:
+        raise ValueError(f"no figure in tok/s, ms or tokens is below {_SMALLEST:g} or above {_LARGEST:g}")
+    return value
+
+
+Positive = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False), AfterValidator(_measurable)]
+Share = Annotated[float, Field(strict=True, gt=0, le=2, allow_inf_nan=False), AfterValidator(_measurable)]
+Count = Annotated[int, Field(strict=True, ge=1, le=10**9)]
 Interval = Annotated[tuple[Positive, Positive], BeforeValidator(_ascending)]
 Moment = Annotated[datetime, BeforeValidator(_moment)]
 
@@ -64,9 +76,19 @@ class ReferenceLevel(BaseModel):
     n: Count | None = None  # clean samples it rests on
     tok_s_ci95: Interval | None = None  # of one recording; several have a spread instead
     cycle_ms: Positive | None = None
-    sigma: Positive | None = None  # long-run standard deviation of ln(C) between samples
-    spread: Positive | None = None  # standard deviation of ln(tok_s) between sessions
+    sigma: Share | None = None  # long-run standard deviation of ln(C) between samples
+    spread: Share | None = None  # standard deviation of ln(tok_s) between sessions
     context_tokens: Interval | None = None  # per request, lowest and highest
+
+    @model_validator(mode="after")
+    def _figures_fit(self) -> ReferenceLevel:
+        step_ms = 1000 * self.running / self.tok_s
+        if self.cycle_ms is not None and not _RANKS[0] <= self.cycle_ms / step_ms <= _RANKS[1]:
+            raise ValueError(
+                f"cycle_ms {self.cycle_ms:g} does not fit tok_s {self.tok_s:g}: at {self.running} running that is a "
+                f"step of {step_ms:.4g} ms"
+            )
+        return self
 
     @property
     def step_ms(self) -> float:

@@ -11,7 +11,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from specmon.errors import ConfigError
-from specmon.faults import dotted, sentence_of
+from specmon.faults import dotted, lowered, sentence_of
 from specmon.references.model import SCHEMA, Reference, ReferenceLevel
 from specmon.references.writing import is_cut
 
@@ -29,7 +29,17 @@ def parse_short(text: str) -> Reference:
     tok_s, running = float(match["tok_s"]), int(match["running"] or 1)
     if tok_s <= 0 or running < 1:
         raise ConfigError(f"reference {text!r}: both numbers must be above 0, as in 88.8@1.")
-    return Reference(name="by hand", levels=(ReferenceLevel(running=running, tok_s=tok_s),))
+    return Reference(name="by hand", levels=(level_of(f"reference {text!r}", running=running, tok_s=tok_s),))
+
+
+def level_of(place: str, *, running: int, tok_s: float, cycle_ms: float | None = None) -> ReferenceLevel:
+    """A level of numbers that somebody typed; ConfigError beginning with `place` when they cannot be."""
+    try:
+        return ReferenceLevel(running=running, tok_s=tok_s, cycle_ms=cycle_ms)
+    except ValidationError as error:
+        fault = error.errors()[0]
+        key = f"{dotted(fault['loc'])}: " if fault["loc"] else ""
+        raise ConfigError(f"{place}: {key}{lowered(fault['msg'].removeprefix('Value error, '))}.") from error
 
 
 def is_path(name: str) -> bool:

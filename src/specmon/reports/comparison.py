@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from specmon.monitor.life import Life
 from specmon.monitor.server import ServerMonitor
 from specmon.monitor.session import Session
-from specmon.monitor.snapshot import CheckPoint, Difference, Role, Trust, TrustView
-from specmon.monitor.verdict import Judged, attribution_of
+from specmon.monitor.snapshot import CheckPoint, Difference, Trust, TrustView
+from specmon.monitor.verdict import Judged
+from specmon.monitor.why import why_of
 from specmon.reports.contract import (
     AgainstModel,
     CauseModel,
@@ -34,13 +34,12 @@ def comparison_of(session: Session) -> ComparisonModel | None:
 
     differences = compare(baseline.life.conditions, speculative.life.conditions, is_speculation_expected=True)
     checklist = session.checklist(judged, differences)
-    before = _life_before(speculative)
     return comparison_model(
         judged,
         (names[baseline.key], names[speculative.key]),
         differences,
         checklist,
-        attribution_of(judged.comparison, baseline.life, speculative.life, before),
+        why_of(session, judged),
     )
 
 
@@ -86,12 +85,6 @@ def comparison_model(
         ],
         against_reference=_against(judged),
     )
-
-
-def _life_before(server: ServerMonitor) -> Life | None:
-    """The life before the judged one, when it speculated too."""
-    before = server.lives[: server.life.index - 1] if server.life is not None else []
-    return before[-1] if before and before[-1].role is Role.SPECULATIVE else None
 
 
 def reference_of(session: Session) -> ReferenceModel | None:

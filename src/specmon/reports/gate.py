@@ -54,7 +54,7 @@ def gate_json(session: Session, answers: Sequence[Answer], exit_code: int) -> st
 def gate_github(answers: Sequence[Answer], exit_code: int, faults: Sequence[str] = ()) -> str:
     """Workflow commands: an error for each failed question, a warning for each without an answer, then the verdict."""
     levels = {"failed": "error", "undecided": "warning"}
-    lines = [_command("error", fault, "specmon check") for fault in faults]
+    lines = [_command("error", visible(fault), "specmon check") for fault in faults]
     lines += [
         _command(levels[answer.state], visible(answer.evidence), f"specmon check: {answer.word}", answer.source)
         for answer in answers
@@ -66,7 +66,7 @@ def gate_github(answers: Sequence[Answer], exit_code: int, faults: Sequence[str]
 
 def _command(level: str, message: str, title: str, file: str | None = None) -> str:
     """One command. Which line of the log it is about is not told: an answer rests on many."""
-    place = f"file={_property(file)}," if file is not None else ""
+    place = f"file={_property(visible(file))}," if file is not None else ""
     return f"::{level} {place}title={_property(title)}::{_escaped(message)}"
 
 

@@ -14,6 +14,7 @@ from specmon.monitor.serverview import counter_words, phase_words
 from specmon.monitor.session import Session
 from specmon.monitor.snapshot import Role, RunState, Trust
 from specmon.monitor.verdict import Judged
+from specmon.monitor.why import why_of
 from specmon.references.diff import compare
 from specmon.reports.times import stamp
 
@@ -161,6 +162,8 @@ def _about_all(session: Session, judged: Judged | None) -> list[str]:
                 f"accept length {found.accept_len:.2f}, break-even {found.break_even_accept_len:.2f}, "
                 f"headroom {found.headroom:+.0%} (the same figure as the speed-up, seen from the accept length)"
             )
+            if (why := why_of(session, judged)) is not None:
+                lines.append(why)
         if found.delivered_speedup is not None:
             lines.append(f"delivered speed-up {found.delivered_speedup:.2f}× ({_what_delivery_holds(session)})")
         if judged.against_sentence and found.verdict != "not comparable":

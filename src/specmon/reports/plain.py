@@ -67,9 +67,18 @@ def _broken_link(view: ServerView) -> str:
 
 
 def _age(view: ServerView) -> str:
+    if view.is_ended_run and view.age_s is not None:
+        return f"ended run, written {_long_ago(view.age_s)} ago"
     if view.age_s is None or view.state.value in ("exited", "crashed"):
         return str(view.state.value)
     return f"{view.age_s:.0f} s old"
+
+
+def _long_ago(age_s: float) -> str:
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if age_s >= 2 * size:
+            return f"{age_s / size:.0f} {unit}"
+    return f"{age_s:.0f} s"
 
 
 def _reference(snapshot: Snapshot) -> str:

@@ -167,12 +167,13 @@ def _row(session: Session, ranking: Ranking, row: Row) -> SweepRow:
         num_draft_tokens=settings.draft_tokens,
         topk=settings.topk,
         draft_model=settings.draft_model,
-        samples=level.samples if level is not None else 0,
-        clean=level.clean if level is not None else 0,
-        decode_tok_s=level.decode_tok_s if level is not None else None,
-        decode_tok_s_ci95=level.decode_tok_s_ci95 if level is not None else None,
-        delivered_tok_s=level.delivered_tok_s if level is not None else None,
-        cycle_ms=level.cycle_ms if level is not None else None,
+        samples=sum(each.samples for each in row.members),
+        clean=sum(each.clean for each in row.members),
+        decode_tok_s=row.decode_tok_s,
+        # What several runs come to has no interval of its own; that of the speed-up is between runs.
+        decode_tok_s_ci95=level.decode_tok_s_ci95 if level is not None and not row.is_of_several else None,
+        delivered_tok_s=row.delivered_tok_s,
+        cycle_ms=row.cycle_ms,
         tie_with=list(row.tie_with),
         more_runs=row.more_runs,
     )
@@ -244,7 +245,7 @@ _HEADINGS = ("run", "steps", "draft", "accept", "cycle ms", "tok/s", "break-even
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    settings, found, level = settings_of(row.runs[0].life), row.judged.comparison, row.level
+    settings, found = settings_of(row.runs[0].life), row.judged.comparison
     accept, even = found.accept_len, found.break_even_accept_len
     if row.sides is not None:
         accept, even = row.sides.accept_len, row.sides.break_even_accept_len
@@ -255,8 +256,8 @@ def _cells(row: Row) -> tuple[str, ...]:
         _or_dash(settings.steps, "d"),
         _or_dash(settings.draft_tokens, "d"),
         _or_dash(accept, ".2f"),
-        _or_dash(level.cycle_ms if level is not None else None, ".2f"),
-        _or_dash(level.decode_tok_s if level is not None else None, ".1f"),
+        _or_dash(row.cycle_ms, ".2f"),
+        _or_dash(row.decode_tok_s, ".1f"),
         _or_dash(even, ".2f"),
         _or_dash(row.speedup, ".2f", "×"),
         f"{row.ci95[0]:.2f}-{row.ci95[1]:.2f}" if row.ci95 is not None else "-",

@@ -8,13 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Literal
 
 from specmon.sources.engines import ENGINES, PATTERN, Engine, recognise
 from specmon.sources.launch_flags import FlagValue, hide_secrets, is_harmless, parse_flags
+from specmon.sources.log_place import Keeper, LogPlace, keeper_of, log_place
 from specmon.sources.machine import Machine
-from specmon.sources.processes import OutputTarget, ProcessListing, RunningProcess, list_local_processes, list_processes
+from specmon.sources.processes import ProcessListing, RunningProcess, list_local_processes, list_processes
 from specmon.sources.remote_commands import ReadSurroundings
 from specmon.sources.surroundings import question_about
 
@@ -24,6 +24,8 @@ _ENV_NAMES = re.compile(
 )
 _SPECULATION = ("speculative_algorithm", "speculative_config", "speculative_model", "model_draft", "spec_type")
 _BEHIND_A_FILE = ("config", "extra_llm_api_options")  # a configuration file may hold the rest
+
+_UNSEEN = LogPlace("hidden", None)
 
 Role = Literal["baseline", "speculative", "unknown"]
 
@@ -46,7 +48,17 @@ class DiscoveredServer:
     env_reason: str = ""  # why the environment is incomplete; empty when it is not
     scheduler_pids: tuple[int, ...] = ()
     is_hidden: bool = False  # another user's: neither its output nor its environment can be seen
+    log: LogPlace = _UNSEEN  # the log's place with what keeps it
+    user: str | None = None  # whose process it is
+    keeper: Keeper | None = None  # the container, unit or job that it runs in
     surroundings: ReadSurroundings | None = field(default=None, repr=False, compare=False)  # what to ask for the rest
+
+    @property
+    def model(self) -> str | None:
+        """The model that it was told to serve."""
+        named = (self.flags.get(name) for name in ("model_path", "model", "hf_repo"))
+        found = next((value for value in named if isinstance(value, str) and value), None)
+        return found or self.env.get("LLAMA_ARG_MODEL")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +67,7 @@ class Discovery:
 
     servers: tuple[DiscoveredServer, ...]
     reason: str = ""  # why there may be more than was found; empty otherwise
+    host_time: float | None = None  # s since 1970 by the host's clock, when it was looked
 
 
 async def discover(host: Machine) -> Discovery:
@@ -80,8 +93,13 @@ def find_servers(listing: ProcessListing) -> Discovery:
         if any(ancestor in launchers for ancestor in _ancestors(launcher, by_pid)):
             continue
         family = [process for process in listing.processes if pid in _ancestors(process, by_pid)]
-        servers.append(_server(engine, launcher, words, family, listing.teed))
-    return Discovery(tuple(sorted(servers, key=lambda server: (server.started_at or 0.0, server.pid))))
+        keeper = keeper_of(launcher.cgroup)
+        if keeper is not None and keeper == keeper_of(listing.own_cgroup):
+            keeper = None  # we look from inside
+        servers.append(_server(engine, launcher, words, family, listing.teed, keeper))
+    return Discovery(
+        tuple(sorted(servers, key=lambda server: (server.started_at or 0.0, server.pid))), host_time=listing.host_time
+    )
 
 
 def engine_of(server: DiscoveredServer) -> Engine:
@@ -95,11 +113,12 @@ def _server(
     words: Sequence[str],
     family: Sequence[RunningProcess],
     teed: Mapping[str, str],
+    keeper: Keeper | None,
 ) -> DiscoveredServer:
     flags = parse_flags(words, engine)
     schedulers = [process for process in family if process.args and process.args[0].startswith(engine.titles)]
     env, env_reason = _environment(launcher, schedulers)
-    log_path, log_reason = choose_log(launcher.outputs, teed)
+    log = log_place(launcher.outputs, teed, keeper)
     # llama.cpp takes every option from the environment too
     port, listens_on = flags.get("port", env.get("LLAMA_ARG_PORT")), flags.get("host", env.get("LLAMA_ARG_HOST"))
     if isinstance(port, str) and port.isascii() and port.isdecimal():
@@ -113,48 +132,17 @@ def _server(
         port=port if isinstance(port, int) and not isinstance(port, bool) else engine.port,
         host=listens_on if isinstance(listens_on, str) else None,
         started_at=launcher.started_at,
-        log_path=log_path,
-        log_reason=log_reason,
+        log_path=log.path,
+        log_reason=log.reason,
+        log=log,
+        user=launcher.user,
+        keeper=keeper,
         env=env,
         env_reason=env_reason,
         scheduler_pids=tuple(process.pid for process in schedulers),
         is_hidden=all(output.target is None for output in launcher.outputs.values()),
         surroundings=question_about(launcher),
     )
-
-
-def choose_log(
-    outputs: Mapping[int, OutputTarget], teed: Mapping[str, str] = MappingProxyType({})
-) -> tuple[str | None, str]:
-    """Where a server's log lies: its stderr, which SGLang logs to, else its stdout; or why there is none.
-
-    `teed`: by pipe, the file that a `tee` at its other end writes.
-    """
-    reasons: list[str] = []
-    for number, name in ((2, "stderr"), (1, "stdout")):
-        output = outputs.get(number)
-        if output is None or output.target is None:
-            reasons.append(f"{name} cannot be seen (another user's process)")
-        elif output.target.endswith(" (deleted)"):
-            reasons.append(f"{name} goes to a deleted file, {output.target.removesuffix(' (deleted)')}")
-        elif output.is_file:
-            # stdout alone has the access lines but, as a rule, no statistics
-            return output.target, "" if number == 2 else f"only stdout is in a file; {reasons[0]}"
-        elif output.target in teed:
-            return teed[output.target], "" if number == 2 else f"only stdout is in a file; {reasons[0]}"
-        else:
-            reasons.append(f"{name} goes to {_describe(output.target)}")
-    return None, "; ".join(dict.fromkeys(reasons))
-
-
-def _describe(target: str) -> str:
-    if target.startswith("pipe:"):
-        return "a pipe (tee, docker or a service manager reads it)"
-    if target.startswith("socket:"):
-        return "a socket (journald or a supervisor reads it)"
-    if target.startswith(("/dev/pts/", "/dev/tty")):
-        return f"a terminal ({target})"
-    return f"{target}, where nothing is kept" if target == "/dev/null" else target
 
 
 def _environment(launcher: RunningProcess, schedulers: Sequence[RunningProcess]) -> tuple[dict[str, str], str]:

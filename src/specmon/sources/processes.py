@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from specmon.errors import SourceLost
 from specmon.sources.machine import Machine
 from specmon.sources.remote_commands import ReadProcesses
+from specmon.sources.shell_words import behind_greeting
 
 _PARENT, _START = 1, 19  # places in /proc/PID/stat, counted behind the name in brackets
 
@@ -19,6 +20,7 @@ class OutputTarget:
 
     target: str | None  # a path, "pipe:[123]", …; None when nobody may see it
     is_file: bool = False
+    is_inside: bool = False  # a file that the path does not lead to from here: a container's
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,8 @@ class RunningProcess:
     started_at: float | None  # s since 1970, UTC, by the host's clock
     environ: tuple[tuple[str, str], ...] | None  # in their order; None when not readable
     outputs: Mapping[int, OutputTarget] = field(default_factory=dict)  # by descriptor: 1 and 2
+    user: str | None = None  # whose it is
+    cgroup: str = ""  # /proc/PID/cgroup: tells containers, units and jobs
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,18 +45,19 @@ class ProcessListing:
     has_proc: bool = True  # without /proc (macOS, BSD) nothing can be found
     host_time: float | None = None  # s since 1970 by the host's clock
     teed: Mapping[str, str] = field(default_factory=dict)  # by "pipe:[123]": the file that a `tee` writes it to
+    own_cgroup: str = ""  # of the shell that made the listing
 
 
 async def list_processes(host: Machine, pattern: str) -> ProcessListing:
     """List a host's processes whose command line matches an extended regular expression."""
     result = await host.run(ReadProcesses(pattern).text())
-    if not result.stdout.startswith(b"clock "):
+    if not (answer := behind_greeting(result.stdout, b"clock ")):
         message = result.stderr.decode("utf-8", "replace").strip()[:200] or "no message"
         raise SourceLost(
             f"{host.name}: the host's shell gave no usable answer ({message}). "
             "Name the logs with --baseline and --spec."
         )
-    return parse_processes(result.stdout)
+    return parse_processes(answer)
 
 
 def list_local_processes(pattern: str) -> ProcessListing:
@@ -68,11 +73,14 @@ def parse_processes(answer: bytes) -> ProcessListing:
     found: list[RunningProcess] = []
     facts: dict[bytes, list[bytes]] = {}
     teed: dict[str, str] = {}
+    own = ""
     for line in [*answer.split(b"\n"), b"process"]:
         words = line.split()
         match words[:1]:
             case [b"clock"]:
                 clock = _Clock.parse(words[1:])
+            case [b"own"]:
+                own = _words({b"own": words[1:]}, b"own")
             case [b"noproc"]:
                 has_proc = False
             case [b"process"]:
@@ -86,18 +94,21 @@ def parse_processes(answer: bytes) -> ProcessListing:
                 facts[words[0] + words[1]] = words[2:]
             case [name]:
                 facts[name] = words[1:]
-    return ProcessListing(tuple(found), has_proc, clock.now, teed)
+    return ProcessListing(tuple(found), has_proc, clock.now, teed, own)
 
 
 def processes_answer(listing: ProcessListing) -> bytes:
     """The answer to a `ReadProcesses` that says this listing: what the demo's server sends."""
     lines = [f"clock {int(listing.host_time or 0)} 100 btime 0"]
+    lines += [f"own {listing.own_cgroup.encode().hex()}"] if listing.own_cgroup else []
     for process in listing.processes:
         start = int((process.started_at or 0.0) * 100)
         numbers = " ".join(["S", str(process.parent_pid), *["0"] * (_START - 2), str(start)])
         lines.append(f"process {process.pid}")
         lines.append(f"stat {f'{process.pid} (python3) {numbers}'.encode().hex()}")
         lines.append(f"cmdline {b''.join(word.encode() + bytes(1) for word in process.args).hex()}")
+        lines += [f"user {process.user.encode().hex()}"] if process.user is not None else []
+        lines += [f"cgroup {process.cgroup.encode().hex()}"] if process.cgroup else []
         if process.environ is None:
             lines.append("noenviron")
         else:
@@ -107,7 +118,7 @@ def processes_answer(listing: ProcessListing) -> bytes:
             if output.target is None:
                 lines.append(f"notarget {number}")
             else:
-                kind = "file" if output.is_file else "other"
+                kind = "inside" if output.is_inside else "file" if output.is_file else "other"
                 lines.append(f"target {number} {kind} {output.target.encode().hex()}")
     lines += [f"tee {pipe.encode().hex()} : {path.encode().hex()}" for pipe, path in listing.teed.items()]
     return "\n".join(lines).encode() + b"\n"
@@ -141,14 +152,25 @@ def _process(facts: Mapping[bytes, list[bytes]], clock: _Clock) -> RunningProces
     args = tuple(_text(word) for word in cmdline.rstrip(b"\0").split(b"\0")) if cmdline.strip(b"\0") else ()
     started_at = None if clock.booted_at is None else clock.booted_at + start / clock.ticks_per_s
     environ = _environ(_bytes(facts[b"environ"])) if b"environ" in facts else None
+    user = _words(facts, b"user").strip() or None
     outputs = {}
     for number in (1, 2):
         words = facts.get(b"target%d" % number)
         if words:
-            outputs[number] = OutputTarget(_text(_bytes(words[1:])), words[0] == b"file")
+            outputs[number] = OutputTarget(
+                _text(_bytes(words[1:])), words[0] in (b"file", b"inside"), words[0] == b"inside"
+            )
         elif b"notarget%d" % number in facts:
             outputs[number] = OutputTarget(None)
-    return RunningProcess(pid, parent, args, started_at, environ, outputs)
+    return RunningProcess(pid, parent, args, started_at, environ, outputs, user, _words(facts, b"cgroup"))
+
+
+def _words(facts: Mapping[bytes, list[bytes]], name: bytes) -> str:
+    """A fact that is not worth losing the process for."""
+    try:
+        return _text(_bytes(facts.get(name, [])))
+    except ValueError:
+        return ""
 
 
 def _pair(words: list[bytes]) -> tuple[str, str] | None:

@@ -19,17 +19,21 @@ from specmon.sources.shell_words import command_text, is_number, operand
 _PROCESSES = (
     "x() { od -An -v -tx1 -N 262144; }; "
     "echo clock $(date +%s) $(getconf CLK_TCK 2>/dev/null || echo 100) $(grep btime /proc/stat 2>/dev/null); "
-    "[ -r /proc/stat ] || { echo noproc; exit 0; }; "
+    "[ -r /proc/stat ] || { echo noproc; exit 0; }; echo own $(x </proc/self/cgroup); "
     'for c in $(grep -lsE -e "$1" /proc/[0-9]*/cmdline 2>/dev/null); do d=${c%/cmdline}; '
     "echo process ${d#/proc/}; "
-    'echo stat $(x <"$d/stat"); echo cmdline $(x <"$d/cmdline"); '
+    'echo stat $(x <"$d/stat"); echo cmdline $(x <"$d/cmdline"); echo cgroup $(x <"$d/cgroup"); '
+    'echo user $(stat -c %U "$d" | x); '
     'if [ -r "$d/environ" ] && e=$(od -An -v -tx1 -N 262144 "$d/environ"); then echo environ $e; '
     "else echo noenviron; fi; "
     'for n in 1 2; do if t=$(readlink "$d/fd/$n"); then k=other; [ -f "$d/fd/$n" ] && k=file; '
+    # In a container's own view a path may mean another file than here.
+    '[ $k = file ] && [ / -ef / ] && { [ "$d/fd/$n" -ef "$t" ] || k=inside; }; '
     'echo target $n $k $(printf "%s" "$t" | x); else echo notarget $n; fi; done; done 2>/dev/null; '
     # `2>&1 | tee FILE` is how many people keep a log: which pipe a tee reads, and which files it writes.
     'for c in $(grep -lsx -e tee /proc/[0-9]*/comm 2>/dev/null); do d=${c%/comm}; i=$(readlink "$d/fd/0") && '
     'for f in "$d"/fd/[3-9]; do t=$(readlink "$f") && [ -f "$f" ] && '
+    '{ ! [ / -ef / ] || [ "$f" -ef "$t" ]; } && '
     'echo tee $(printf "%s" "$i" | x) : $(printf "%s" "$t" | x); done; done 2>/dev/null; exit 0'
 )
 

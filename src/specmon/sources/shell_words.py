@@ -14,5 +14,13 @@ def operand(path: str) -> str:
     return f"./{path}" if path.startswith("-") else path
 
 
+def behind_greeting(answer: bytes, word: bytes) -> bytes:
+    """An answer from the line on that begins with its first word: a login shell may have spoken before."""
+    if answer.startswith(word):
+        return answer
+    _, found, rest = answer.partition(b"\n" + word)
+    return word + rest if found else b""
+
+
 def is_number(text: str) -> bool:
     return text.isascii() and text.isdecimal() and len(text) < 20

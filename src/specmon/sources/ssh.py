@@ -17,10 +17,21 @@ import asyncssh
 
 from specmon.errors import SourceLost, SourceRefused
 from specmon.sources.address import HostAddress, parse_host
+from specmon.sources.known_hosts import ONCE, REMEMBER, UnknownKey, remember
 from specmon.sources.machine import READ_BYTES, CommandResult, IsWhole
+from specmon.sources.ssh_config import explained
 from specmon.sources.ssh_errors import channel_error, connect_error, forwarding_error, hand_command, wants_answer
-from specmon.sources.ssh_login import KeyKnowledge, LoginClient, Prompt, ask_passphrase, trusted_keys
+from specmon.sources.ssh_login import (
+    KeyKnowledge,
+    LoginClient,
+    Prompt,
+    Question,
+    ask_passphrase,
+    key_name,
+    trusted_keys,
+)
 
+_MOST_BYTES = 64 << 20  # the longest answer, a list of a thousand processes, has a few
 _PROMPT_LIMIT_S = 180.0  # a person looks for the phone and types a code
 
 
@@ -73,20 +84,34 @@ class SshHost:
     """A host and the one connection to it, dialled when first needed and again after it broke."""
 
     def __init__(
-        self, address: HostAddress | str, settings: SshSettings | None = None, *, prompt: Prompt | None = None
+        self,
+        address: HostAddress | str,
+        settings: SshSettings | None = None,
+        *,
+        prompt: Prompt | None = None,
+        accepted: dict[str, asyncssh.SSHKey] | None = None,
     ) -> None:
         self.address = parse_host(address) if isinstance(address, str) else address
         self.settings = settings or SshSettings()
         self._prompt = prompt
         self._hops: list[asyncssh.SSHClientConnection] = []  # the host itself is the last
+        self._hop_names: list[str] = []
         self._dialling: asyncio.Task[asyncssh.SSHClientConnection] | None = None
         self._was_reached = self.settings.waits_for_host
         self._overflow: SshHost | None = None
+        # By name and port: host keys that the user has accepted for as long as the program runs.
+        self._accepted = {} if accepted is None else accepted
+        self._unknown: UnknownKey | None = None  # of the last attempt
 
     @property
     def name(self) -> str:
         """The host as the user wrote it."""
         return str(self.address)
+
+    @property
+    def hop_names(self) -> tuple[str, ...]:
+        """The jump hosts of the open connection, and the host itself."""
+        return tuple(self._hop_names)
 
     async def __aenter__(self) -> Self:
         return self
@@ -113,14 +138,26 @@ class SshHost:
                 connection = await self.connect()
                 process = await connection.create_process(command, encoding=None, stdin=asyncssh.DEVNULL)
                 try:
-                    done = await process.wait()
+                    stdout, stderr = await asyncio.gather(self._all_of(process.stdout), self._all_of(process.stderr))
+                    await process.wait_closed()
                 finally:
                     process.close()  # one that hangs is let go; OpenSSH keeps its session until the command ends
-                if done.exit_status is None and connection.is_closed():
+                if process.exit_status is None and connection.is_closed():
                     raise SourceLost(f"{self.name}: connection lost during a command")
-                return CommandResult(_as_bytes(done.stdout), _as_bytes(done.stderr), done.exit_status)
+                return CommandResult(stdout, stderr, process.exit_status)
         except _NoMoreSessions as full:
             return await (await self._next_line(full)).run(command, timeout_s=timeout_s)
+
+    async def _all_of(self, reader: asyncssh.SSHReader[bytes]) -> bytes:
+        """All that a command writes; a host that never stops must not fill our memory."""
+        parts: list[bytes] = []
+        size = 0
+        while part := await reader.read(READ_BYTES):
+            parts.append(part)
+            size += len(part)
+            if size > _MOST_BYTES:
+                raise SourceLost(f"{self.name}: the answer of the host does not end")
+        return b"".join(parts)
 
     async def exchange(
         self, host: str, port: int, request: bytes, *, is_whole: IsWhole, limit_bytes: int, timeout_s: float
@@ -173,7 +210,7 @@ class SshHost:
         Nobody is asked for a password again: without keys or an agent there is one connection.
         """
         if self._overflow is None:
-            self._overflow = SshHost(self.address, replace(self.settings, waits_for_host=True))
+            self._overflow = SshHost(self.address, replace(self.settings, waits_for_host=True), accepted=self._accepted)
         try:
             await self._overflow.connect()
         except SourceRefused:
@@ -206,20 +243,37 @@ class SshHost:
         await self._hang_up()
         port, user = self.settings.port, self.address.user or self.settings.user
         target = _Hop(HostAddress(self.address.name, user), port)
-        try:
+        prompt: Prompt | None = None
+        while True:
+            self._unknown = None
             try:
-                connection = await self._dial(target, None, None, ())
+                connection = await self._dial(target, None, prompt, ())
+                break
             except SourceRefused as refusal:
-                # Only a host that wants more than keys and the agent is worth a question.
-                if self._prompt is None or not wants_answer(refusal.__cause__):
-                    raise
                 await self._hang_up()
-                connection = await self._dial(target, None, self._prompt, ())
-        except BaseException:
-            await self._hang_up()
-            raise
+                if self._unknown is not None and await self._is_accepted(self._unknown):
+                    continue
+                # Only a host that wants more than keys and the agent is worth a question.
+                if self._prompt is None or prompt is not None or not wants_answer(refusal.__cause__):
+                    raise
+                prompt = self._prompt
+            except BaseException:
+                await self._hang_up()
+                raise
         self._was_reached = True
         return connection
+
+    async def _is_accepted(self, unknown: UnknownKey) -> bool:
+        """Ask about a key that is not on record; only one of two words lets it pass."""
+        if self._prompt is None:
+            return False
+        answer = (await self._prompt(Question(self.name, "host key", unknown.question, is_echoed=True)) or "").strip()
+        if answer not in (ONCE, REMEMBER):
+            return False
+        if answer == REMEMBER:
+            remember(unknown)
+        self._accepted[key_name(unknown.host, unknown.port)] = unknown.key
+        return True
 
     async def _dial(
         self,
@@ -232,7 +286,8 @@ class SshHost:
 
         asyncssh can do the jumps by itself, but then without our timeouts, keepalives and key check on each hop.
         """
-        settings, knowledge, name = self.settings, KeyKnowledge(), hop.address.name
+        settings, name = self.settings, hop.address.name
+        knowledge = KeyKnowledge(accepted_keys=self._accepted)
         where = {"port": hop.port or (), "username": hop.address.user or (), "config": self._config()}
         try:
             # Read once without touching any key, to learn the jump hosts and the known_hosts files.
@@ -270,15 +325,23 @@ class SshHost:
                 f"`ssh-add`, then try again."
             ) from error
         except (asyncssh.Error, OSError, ValueError) as error:
-            raise connect_error(
+            failure = connect_error(
                 error,
                 f"{self.name}: jump host {name}" if trail else self.name,
                 by_hand=hand_command(name, settings.config_file, port=hop.port, known_hosts=settings.known_hosts),
                 seen_key=knowledge.seen,
                 has_record=knowledge.has_record,
                 was_reached=self._was_reached,
-            ) from error
+            )
+            failure.__cause__ = error
+            if isinstance(error, asyncssh.HostKeyNotVerifiable):
+                label = f"{self.name}: jump host {name}" if trail else self.name
+                self._unknown = knowledge.unknown_key(label)
+            if isinstance(failure, SourceRefused) and settings.read_config:
+                failure = await explained(failure, name, settings.config_file)
+            raise failure from failure.__cause__
         self._hops.append(connection)
+        self._hop_names.append(name)
         return connection
 
     def _config(self) -> Sequence[str] | tuple[()] | None:
@@ -287,7 +350,7 @@ class SshHost:
         return () if self.settings.config_file is None else [str(self.settings.config_file)]
 
     async def _hang_up(self) -> None:
-        hops, self._hops = self._hops, []
+        hops, self._hops, self._hop_names = self._hops, [], []
         for connection in reversed(hops):
             # Not a polite close: on a frozen link that waits for an answer that never comes.
             connection.abort()
@@ -314,7 +377,3 @@ def _take_error(task: asyncio.Task[asyncssh.SSHClientConnection]) -> None:
     # An attempt whose askers have all gone would else be reported as an error that nobody looked at.
     if not task.cancelled():
         task.exception()
-
-
-def _as_bytes(output: bytes | str | None) -> bytes:
-    return output if isinstance(output, bytes) else b""

@@ -5,13 +5,14 @@ Host keys are always checked; there is no switch for it.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 import asyncssh
 
+from specmon.sources.known_hosts import UnknownKey
 from specmon.sources.ssh_errors import SeenHostKey
 
 
@@ -20,7 +21,7 @@ class Question:
     """Something only the user can answer."""
 
     host: str
-    kind: Literal["password", "passphrase", "challenge"]
+    kind: Literal["password", "passphrase", "challenge", "host key"]
     text: str  # what to show
     is_echoed: bool = False
 
@@ -35,6 +36,26 @@ class KeyKnowledge:
     seen: SeenHostKey | None = None  # set only when it is not trusted
     has_record: bool = False
     files: list[str] = field(default_factory=list)
+    asked_for: tuple[str, int | None] = ("", None)  # the name and port by which the key was looked up
+    key: asyncssh.SSHKey | None = None  # the one that is not trusted
+    accepted_keys: Mapping[str, asyncssh.SSHKey] = field(default_factory=dict)  # by the user's word, by `key_name`
+
+    @property
+    def accepted(self) -> asyncssh.SSHKey | None:
+        """The key that the user has accepted for this host."""
+        return self.accepted_keys.get(key_name(*self.asked_for))
+
+    def unknown_key(self, label: str) -> UnknownKey | None:
+        """What the user can be asked about; a key that has changed is no question."""
+        if self.key is None or self.seen is None or self.seen.is_changed:
+            return None
+        host, port = self.asked_for
+        return UnknownKey(label, host, port, self.key, tuple(self.files))
+
+
+def key_name(host: str, port: int | None) -> str:
+    """A host as a file of known hosts names it."""
+    return host if port is None else f"[{host}]:{port}"
 
 
 class LoginClient(asyncssh.SSHClient):
@@ -49,7 +70,11 @@ class LoginClient(asyncssh.SSHClient):
 
     def validate_host_public_key(self, host: str, addr: str, port: int, key: asyncssh.SSHKey) -> bool:
         known = self._knowledge
-        known.seen = SeenHostKey(key.get_fingerprint(), known.has_record, tuple(known.files))
+        if known.accepted is not None and key.public_data == known.accepted.public_data and not known.has_record:
+            return True
+        known.key = key
+        is_changed = known.has_record or known.accepted is not None
+        known.seen = SeenHostKey(key.get_fingerprint(), is_changed, tuple(known.files))
         return False
 
     async def password_auth_requested(self) -> str | None:
@@ -68,10 +93,12 @@ class LoginClient(asyncssh.SSHClient):
         self, name: str, instructions: str, lang: str, prompts: Sequence[tuple[str, bool]]
     ) -> Sequence[str] | None:
         answers: list[str] = []
-        for text, is_echoed in prompts:
+        for number, (text, is_echoed) in enumerate(prompts):
             if self._prompt is None:
                 return None
-            answer = await self._prompt(Question(self._host, "challenge", text, is_echoed))
+            told = "\n".join(part for part in (name, instructions) if part.strip()) if not number else ""
+            shown = f"{told}\n{text}" if told else text
+            answer = await self._prompt(Question(self._host, "challenge", shown, is_echoed))
             if answer is None:
                 return None
             answers.append(answer)
@@ -95,6 +122,7 @@ def trusted_keys(known_hosts: object, knowledge: KeyKnowledge) -> Callable[[str,
     knowledge.files = [str(path) for path in files]
 
     def look_up(host: str, addr: str, port: int | None) -> object:
+        knowledge.asked_for = host, port
         readable = [str(path) for path in files if path.is_file()]
         if not readable:
             return [], [], []

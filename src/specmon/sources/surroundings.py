@@ -13,6 +13,7 @@ from specmon.sources.machine import Machine
 from specmon.sources.nccl_conf import ConfFile
 from specmon.sources.processes import RunningProcess
 from specmon.sources.remote_commands import ReadSurroundings
+from specmon.sources.shell_words import behind_greeting
 
 _LIMIT_S = 20.0
 _PACKAGE = re.compile(r"(?P<name>[A-Za-z0-9._]+)-(?P<version>[^-]+)\.dist-info")
@@ -38,9 +39,9 @@ class Surroundings:
 async def read_surroundings(machine: Machine, question: ReadSurroundings) -> Surroundings:
     """Ask for a process's surroundings. SourceLost when the machine gives no usable answer."""
     result = await machine.run(question.text(), timeout_s=_LIMIT_S)
-    if not result.stdout.startswith(b"name "):
+    if not (answer := behind_greeting(result.stdout, b"name ")):
         raise SourceLost(f"{machine.name}: the shell gave no usable answer about process {question.pid}")
-    return parse_surroundings(result.stdout)
+    return parse_surroundings(answer)
 
 
 def question_about(process: RunningProcess) -> ReadSurroundings:

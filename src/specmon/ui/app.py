@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from textual.screen import Screen
 from specmon.errors import SpecmonError
 from specmon.monitor.feed import Feed
 from specmon.monitor.snapshot import EMPTY, Severity, Snapshot
+from specmon.ui.ask import Asked, AskScreen
 from specmon.ui.dashboard import Dashboard
 from specmon.ui.help import HelpScreen
 from specmon.ui.layout import Focus
@@ -161,6 +163,35 @@ class SpecmonApp(App[None]):
             bar.is_replay = is_replay
             bar.redraw()
             self.refresh_bindings()
+
+    # --- questions --------------------------------------------------------------------------------
+
+    async def ask(self, host: str, text: str, is_echoed: bool) -> str | None:
+        """Ask the user; None when there is no answer. Whoever stops waiting takes the question away."""
+        screen = AskScreen(host, text, is_echoed=is_echoed)
+        answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
+        self.post_message(Asked(screen, answer))
+        try:
+            return await answer
+        finally:
+            if not answer.done() or answer.cancelled():
+                self.call_later(self._withdraw, screen)
+
+    def on_asked(self, message: Asked) -> None:
+        """Show the question, unless nobody waits for it any more."""
+        answer = message.answer
+        if answer.done():
+            return
+
+        def take(given: str | None) -> None:
+            if not answer.done():
+                answer.set_result(given)
+
+        self.push_screen(message.screen, take)
+
+    def _withdraw(self, screen: AskScreen) -> None:
+        if screen.is_attached and screen in self.screen_stack:
+            screen.dismiss(None) if screen is self.screen else screen.remove()
 
     # --- actions ----------------------------------------------------------------------------------
 

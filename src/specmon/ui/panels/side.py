@@ -267,7 +267,9 @@ def _state(view: ServerView, room: int) -> list[Piece]:
     style = "bold $alert" if view.state is RunState.CRASHED else "$quiet"
     sign = "✗ " if view.state is RunState.CRASHED else ""
     parts = [piece((f"{sign}{view.state.value}", style))]
-    if view.is_stale and view.age_s is None:
+    if view.is_ended_run:
+        parts.append(piece((f"ended run, {_age(view)}", "bold $caution")))
+    elif view.is_stale and view.age_s is None:
         # A server that ended has said so already; of one that runs the next line will tell.
         if view.state not in (RunState.EXITED, RunState.CRASHED):
             long = "read from the log, no new line yet"

@@ -1,0 +1,249 @@
+"""The checks of `specmon doctor`: each asks one thing of a host, and is fine or has a mend."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Literal
+
+import asyncssh
+
+from specmon.commands.connect import rivals_sentence
+from specmon.commands.discover import metrics_of, unread
+from specmon.commands.survey import Target, ago, choose, source_of
+from specmon.errors import SpecmonError
+from specmon.monitor.session import Session
+from specmon.sources.discovery import DiscoveredServer, Discovery, discover
+from specmon.sources.events import Chunk
+from specmon.sources.examine import NEEDED, examine, read_clock, read_end, read_growth
+from specmon.sources.http import get, is_whole, read_answer
+from specmon.sources.machine import ForwardingRefused, PortClosed
+from specmon.sources.old_logs import read_head
+from specmon.sources.ssh import SshHost
+from specmon.sources.ssh_config import ignored_settings
+
+State = Literal["ok", "note", "fault"]
+
+MOST_SKEW_S = 2.0  # ages on the screen would be wrong by as much
+_GROWTH_S = 2.0
+_END_BYTES = 262144
+_STARTING_S = 60.0
+_METRICS_BYTES = 8 << 20
+_METRICS_LIMIT_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One line of the result."""
+
+    name: str
+    state: State  # "note": nothing is wrong, and something could be better
+    text: str
+    mend: str = ""
+    pid: int | None = None  # of the server that it is about
+
+
+async def check_host(machine: Target) -> AsyncIterator[Check]:
+    """All checks, each as soon as it is done; what cannot be asked any more is left out."""
+    if isinstance(machine, SshHost):
+        is_reached = True
+        async for check in _reach(machine):
+            yield check
+            is_reached = check.state != "fault"
+        if not is_reached:
+            return
+    try:
+        yield await _shell(machine)
+        yield await _clock(machine)
+        found = await discover(machine)
+    except SpecmonError as error:
+        yield Check(
+            "shell",
+            "fault",
+            str(error),
+            "Servers are found and looked at through a POSIX shell. Logs can be named all the same: where there is no "
+            "shell they are read over SFTP.",
+        )
+        return
+    yield _discovery(machine, found)
+    for server in found.servers:
+        async for check in _server(machine, server):
+            yield check
+
+
+async def _reach(host: SshHost) -> AsyncIterator[Check]:
+    try:
+        connection = await host.connect()
+    except SpecmonError as error:
+        yield refused_check(error)
+        return
+    peer = connection.get_extra_info("peername")
+    # Behind a jump host or a ProxyCommand nobody here knows the address.
+    is_known = isinstance(peer, tuple) and len(peer) >= 2 and peer[0]
+    parts = [f"{peer[0]} port {peer[1]}"] if is_known else []
+    if jumps := host.hop_names[:-1]:
+        parts.append(f"through {' and '.join(jumps)}")
+    yield Check("reach", "ok", ", ".join(parts) or "through a command")
+    key = connection.get_server_host_key()
+    if key is not None:
+        yield Check("key", "ok", f"{key.get_algorithm()} {key.get_fingerprint()} is on record")
+    yield Check("login", "ok", f"as {connection.get_extra_info('username')}")
+    for setting in await ignored_settings(host.address.name, host.settings.config_file):
+        if setting.option == "UserKnownHostsFile" and host.settings.known_hosts:
+            continue
+        yield Check("config", "note", setting.text, setting.mend)
+
+
+def refused_check(error: SpecmonError) -> Check:
+    """Which step on the way to a host failed."""
+    cause = error.__cause__
+    name = "reach"
+    if isinstance(cause, socket.gaierror):
+        name = "name"
+    elif isinstance(cause, asyncssh.HostKeyNotVerifiable):
+        name = "key"
+    elif isinstance(cause, asyncssh.PermissionDenied | asyncssh.KeyImportError | asyncssh.KeyEncryptionError):
+        name = "login"
+    elif isinstance(cause, asyncssh.ConfigParseError):
+        name = "config"
+    fault, _, mend = str(error).partition(". ")
+    return Check(name, "fault", fault, mend)
+
+
+async def _shell(machine: Target) -> Check:
+    tools = await examine(machine)
+    missing = [name for name in tools.lacks if name in NEEDED]
+    told = f"{tools.shell or 'a shell'} on {tools.system or 'an unknown system'}, {tools.tail} tail"
+    if missing:
+        return Check(
+            "shell", "fault", f"{told}; without {', '.join(missing)}", "Install coreutils or BusyBox on the host."
+        )
+    if tools.greeting_bytes:
+        return Check(
+            "shell",
+            "note",
+            f"{told}; the login shell prints {tools.greeting_bytes} bytes before a command begins",
+            "specmon passes over them; let the start-up files print only when `$-` holds an i.",
+        )
+    return Check("shell", "ok", told)
+
+
+async def _clock(machine: Target) -> Check:
+    reading = await read_clock(machine)
+    side = "ahead" if reading.skew_s > 0 else "behind"
+    told = (
+        f"{abs(reading.skew_s):.3f} s {side} of this machine, give or take {reading.uncertain_by_s:.3f} s "
+        f"(round trip {reading.round_trip_s * 1000:.0f} ms)"
+    )
+    if abs(reading.skew_s) - reading.uncertain_by_s > MOST_SKEW_S:
+        return Check(
+            "clock", "fault", told, "Let chrony or systemd-timesyncd set both clocks; ages are off by as much."
+        )
+    return Check("clock", "ok", told)
+
+
+def _discovery(machine: Target, found: Discovery) -> Check:
+    if found.reason:
+        return Check("servers", "fault", found.reason, "Name the logs with --baseline and --spec.")
+    if not found.servers:
+        return Check(
+            "servers", "fault", "no server process is running", "Start one, or name a log with --baseline or --spec."
+        )
+    choice = choose([(machine, found)])
+    told = f"{len(found.servers)} found, {len(choice.followed)} with a log that can be followed"
+    if not choice.followed:
+        return Check("servers", "fault", told, "See below what each of them lacks.")
+    if choice.rivals:
+        return Check("servers", "note", told, rivals_sentence(choice))
+    return Check("servers", "ok", told)
+
+
+async def _server(machine: Target, server: DiscoveredServer) -> AsyncIterator[Check]:
+    pid = server.pid
+    title = f"process {pid}: {server.role} {server.engine}, port {server.port}"
+    for reason in unread(server):
+        yield Check("permissions", "note", f"{title}: {reason}", "Log in as its user or as root to see all.", pid)
+    path = server.log_path
+    if path is None:
+        mend = (
+            f"Read it with `{server.log.by_hand}`."
+            if server.log.by_hand
+            else "Restart it with `2>&1 | tee FILE` or `> FILE 2>&1`, or name its log with --baseline or --spec."
+        )
+        yield Check("log", "fault", f"{title}: {server.log_reason}", mend, pid)
+    else:
+        if server.log_reason:
+            yield Check("log", "fault", f"{title}: {server.log_reason}", "Start it with `> FILE 2>&1`.", pid)
+        async for check in _log(machine, server, path, title):
+            yield check
+    yield await _metrics(machine, server, title)
+
+
+async def _log(machine: Target, server: DiscoveredServer, path: str, title: str) -> AsyncIterator[Check]:
+    pid = server.pid
+    head = await read_head(machine, path)
+    growth = await read_growth(machine, path, _GROWTH_S)
+    if growth is None or (not head and growth.size):
+        yield Check(
+            "log", "fault", f"{title}: no permission to read {path}", f"Let this user read it: `chmod o+r {path}`.", pid
+        )
+        return
+    if growth.grown_bytes > 0:
+        told = f"{path} grows: {growth.grown_bytes / growth.over_s:,.0f} bytes/s, {growth.size:,} bytes"
+    else:
+        told = f"{path} is silent, last written {ago(growth.silent_s)}, {growth.size:,} bytes"
+    yield Check("log", "ok", told, pid=pid)
+    end = await read_end(machine, path, _END_BYTES) if growth.size > len(head) else b""
+    yield _format(server, source_of(machine, path), head, end)
+
+
+def _format(server: DiscoveredServer, source: str, head: bytes, end: bytes) -> Check:
+    session = Session(is_watched=False)
+    monitor = session.add("1", source)
+    session.feed("1", Chunk(0.0, 0, head))
+    if end:
+        session.feed("1", Chunk(0.0, len(head), b"\n" + end))
+    session.finish("1")
+    explain = f"See `specmon formats explain {source}`."
+    if not monitor.recognised:
+        if not head:
+            return Check("format", "note", "the log is empty", "Wait until the server has started.", server.pid)
+        return Check("format", "fault", "no line is recognised as a server's", explain, server.pid)
+    if monitor.engine != server.engine:
+        told = f"its lines are {monitor.engine}'s, its process is {server.engine}"
+        return Check("format", "fault", told, explain, server.pid)
+    if not monitor.samples:
+        told = f"{monitor.engine} lines, and no decode statistics among the first and last ones"
+        return Check("format", "note", told, "Send requests; see that nothing switches statistics off.", server.pid)
+    return Check("format", "ok", f"{monitor.engine} lines with decode statistics", pid=server.pid)
+
+
+async def _metrics(machine: Target, server: DiscoveredServer, title: str) -> Check:
+    pid, port = server.pid, server.port
+    address = server.host if server.host not in (None, "", "0.0.0.0", "::", "localhost") else "127.0.0.1"
+    assert address is not None
+    try:
+        data = await machine.exchange(
+            address,
+            port,
+            get("/metrics", address, port),
+            is_whole=is_whole,
+            limit_bytes=_METRICS_BYTES,
+            timeout_s=_METRICS_LIMIT_S,
+        )
+    except PortClosed as error:
+        return Check("metrics", "note", f"{title}: {error}", "Wait until it has loaded, or check --port.", pid)
+    except ForwardingRefused as error:
+        return Check("metrics", "fault", f"{title}: {error}", "Set AllowTcpForwarding to `local` in sshd_config.", pid)
+    except SpecmonError as error:
+        return Check("metrics", "fault", f"{title}: {error}", f"Try `curl http://{address}:{port}/metrics` there.", pid)
+    answer = read_answer(data)
+    if answer is None:
+        return Check("metrics", "note", f"{title}: port {port} does not speak HTTP", "Check --port, or TLS.", pid)
+    if answer.status == 200:
+        series = sum(1 for line in answer.body.split(b"\n") if line and not line.startswith(b"#"))
+        return Check("metrics", "ok", f"{title}: /metrics answers with {series} series", pid=pid)
+    return Check(
+        "metrics", "note", f"{title}: /metrics answers with status {answer.status}", f"{metrics_of(server)}.", pid
+    )
