@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import contextlib
+import os
+import signal
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
 from specmon.errors import SourceLost, SourceRefused
 
 READ_BYTES = 65536
+_ENDING_S = 2.0  # a command whose reader has gone may take so long to end
 
 IsWhole = Callable[[bytes], bool]
 
@@ -31,6 +36,18 @@ class ForwardingRefused(SourceRefused):
     """The SSH server lets nothing be forwarded."""
 
 
+class Stream(Protocol):
+    """A running command: two streams of bytes. Its stdin stays open until nobody listens any more."""
+
+    async def read(self) -> bytes:
+        """The next bytes of stdout; b"" when the command has ended. SourceLost when the link is gone."""
+        ...
+
+    async def read_error(self) -> bytes:
+        """The same for stderr."""
+        ...
+
+
 class Machine(Protocol):
     """A machine that runs commands and reaches its own ports. Errors are SourceLost and SourceRefused."""
 
@@ -41,6 +58,10 @@ class Machine(Protocol):
 
     async def run(self, command: str, *, timeout_s: float = 30.0) -> CommandResult:
         """Run a shell command to its end."""
+        ...
+
+    def stream(self, command: str, *, timeout_s: float = 30.0) -> AbstractAsyncContextManager[Stream]:
+        """Start a shell command (within `timeout_s`) and read what it writes; leaving ends it."""
         ...
 
     async def exchange(
@@ -79,6 +100,26 @@ class ThisMachine:
                 await process.wait()
         return CommandResult(stdout, stderr, process.returncode)
 
+    @asynccontextmanager
+    async def stream(self, command: str, *, timeout_s: float = 30.0) -> AsyncIterator[Stream]:
+        """As `Machine.stream`. SourceLost when the command cannot be started."""
+        try:
+            process = await asyncio.create_subprocess_exec(
+                "sh",
+                "-c",
+                command,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                start_new_session=True,  # a Ctrl-C at the terminal is for us alone, and what hangs is ended as a whole
+            )
+        except OSError as error:
+            raise SourceLost(f"{self.name}: no shell ({error.strerror or error})") from error
+        try:
+            yield _LocalStream(process)
+        finally:
+            await asyncio.shield(_end(process))
+
     async def exchange(
         self, host: str, port: int, request: bytes, *, is_whole: IsWhole, limit_bytes: int, timeout_s: float
     ) -> bytes:
@@ -103,3 +144,34 @@ class ThisMachine:
             if not answer:
                 raise SourceLost(f"{self.name}: {(error.strerror or str(error)).lower()}") from error
         return bytes(answer)
+
+
+class _LocalStream:
+    """A command that runs on this machine."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+
+    async def read(self) -> bytes:
+        assert self._process.stdout is not None
+        return await self._process.stdout.read(READ_BYTES)  # no time limit: a silent log is normal
+
+    async def read_error(self) -> bytes:
+        assert self._process.stderr is not None
+        return await self._process.stderr.read(READ_BYTES)
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Let a command go as a closed channel does, and see that it goes."""
+    assert process.stdin is not None
+    process.stdin.close()
+    for stop in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_ENDING_S):
+                await process.wait()
+                break
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, stop)
+    transport = getattr(process, "_transport", None)  # its pipes may be held open by a grandchild
+    if transport is not None:
+        transport.close()
