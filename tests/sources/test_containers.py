@@ -47,7 +47,9 @@ def docker(machine: Machine, *, container: str = "spec", service: str = "", keep
     return DockerLog(name, machine, container=container, service=service, keeps_stamps=keeps_stamps)
 
 
-def kube(machine: Machine, pod: str = "spec-0", *, container: str | None = None, previous: bool = False) -> KubernetesLog:
+def kube(
+    machine: Machine, pod: str = "spec-0", *, container: str | None = None, previous: bool = False
+) -> KubernetesLog:
     return KubernetesLog(f"kube:prod/{pod}", machine, "prod", pod, container, previous, keeps_stamps=False)
 
 

@@ -158,7 +158,9 @@ def test_stamp_of_a_runtime_is_read(line: bytes, at_ns: int, text: bytes) -> Non
     assert (found.at_ns, found.text) == (at_ns, text)
 
 
-@pytest.mark.parametrize("line", [b"Error response from daemon: x\n", b"[2026-06-24 17:38:02] x\n", b"", b"2026-99-99T"])
+@pytest.mark.parametrize(
+    "line", [b"Error response from daemon: x\n", b"[2026-06-24 17:38:02] x\n", b"", b"2026-99-99T"]
+)
 def test_line_without_a_stamp_is_the_program_s_own(line: bytes) -> None:
     assert parse_stamped(line) is None
 
@@ -209,7 +211,9 @@ def test_entry_as_text_is_what_journalctl_prints(message: object, text: bytes) -
 
 
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=20), st.integers(1, 6), st.integers(40, 100))
-def test_screen_gives_each_line_once_while_the_known_ones_are_in_it(steps: list[int], period: int, history: int) -> None:
+def test_screen_gives_each_line_once_while_the_known_ones_are_in_it(
+    steps: list[int], period: int, history: int
+) -> None:
     # Lines repeat with a short period; the count of rows tells how many are new.
     printed: list[bytes] = []
     memory = ScreenMemory()
@@ -262,7 +266,9 @@ def test_one_file_for_both_streams_is_named_once() -> None:
 
 
 def test_patterns_that_scontrol_leaves_are_put_in() -> None:
-    job = parse_scontrol(SCONTROL.replace("spec-4711.err", "%x-%6j-%N.err").replace("/home/me/logs/spec", "out/spec"))[0]
+    job = parse_scontrol(SCONTROL.replace("spec-4711.err", "%x-%6j-%N.err").replace("/home/me/logs/spec", "out/spec"))[
+        0
+    ]
     assert job.paths == ("/home/me/logs/spec run-004711-gpu03.err", "/home/me/out/spec-4711.out")
 
 

@@ -59,7 +59,9 @@ def ps() -> None:
     for state in sorted(states, key=lambda state: state["started"], reverse=True):
         labels = state.get("labels", "").split(",")
         if all(label in labels for label in wanted):
-            project = next((one.partition("=")[2] for one in labels if one.startswith("com.docker.compose.project=")), "")
+            project = next(
+                (one.partition("=")[2] for one in labels if one.startswith("com.docker.compose.project=")), ""
+            )
             print(state["id"], state["status"], state["name"], project)
 
 

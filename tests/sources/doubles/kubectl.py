@@ -37,9 +37,7 @@ def pod_of(name: str) -> dict[str, Any]:
 
 
 def status_of(name: str, container: str) -> dict[str, Any]:
-    found: dict[str, Any] = next(
-        one for one in pod_of(name)["status"]["containerStatuses"] if one["name"] == container
-    )
+    found: dict[str, Any] = next(one for one in pod_of(name)["status"]["containerStatuses"] if one["name"] == container)
     return found
 
 
@@ -61,7 +59,9 @@ def logs() -> None:
     if "--previous" in ARGS:
         last = status.get("lastState", {}).get("terminated")
         if last is None:
-            fail(f'Error from server (BadRequest): previous terminated container "{container}" in pod "{name}" not found')
+            fail(
+                f'Error from server (BadRequest): previous terminated container "{container}" in pod "{name}" not found'
+            )
         key = last["containerID"]
     since = options.get("--since-time", "")[:19]
     path = ROOT / name / key.replace("/", "_")
