@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from specmon.sources.machine import Machine, ThisMachine
+from specmon.sources.machine import StreamingMachine, ThisMachine
 from specmon.sources.ssh import SshHost
 from tests.conftest import Sshd, running_sshd
 
@@ -55,7 +55,7 @@ class Site:
         path.chmod(0o755)
 
     @asynccontextmanager
-    async def machine(self) -> AsyncIterator[Machine]:
+    async def machine(self) -> AsyncIterator[StreamingMachine]:
         if self.sshd is None:
             yield ThisMachine()
             return
@@ -175,7 +175,6 @@ class Pod:
 
 def now() -> str:
     """A stamp as a container runtime writes it; several of a moment are the same now and then."""
-    import time
 
     at_ns = time.time_ns() // 1_000_000 * 1_000_000
     return f"{datetime.fromtimestamp(at_ns // 10**9, UTC):%Y-%m-%dT%H:%M:%S}.{at_ns % 10**9:09d}Z"

@@ -15,7 +15,7 @@ from specmon.errors import UnreadableInput
 from specmon.sources.docker import DockerLog
 from specmon.sources.events import CaughtUp, Chunk, Connected, Gap, Refused, Rotated, Waiting
 from specmon.sources.kubernetes import KubernetesLog
-from specmon.sources.machine import Machine
+from specmon.sources.machine import StreamingMachine
 from specmon.sources.program_follow import ProgramSource
 from specmon.sources.program_log import LogProgram
 
@@ -42,13 +42,15 @@ def far(tmp_path: Path) -> Iterator[Site]:
         yield site
 
 
-def docker(machine: Machine, *, container: str = "spec", service: str = "", keeps_stamps: bool = False) -> DockerLog:
+def docker(
+    machine: StreamingMachine, *, container: str = "spec", service: str = "", keeps_stamps: bool = False
+) -> DockerLog:
     name = f"compose:{service}" if service else f"docker:{container}"
     return DockerLog(name, machine, container=container, service=service, keeps_stamps=keeps_stamps)
 
 
 def kube(
-    machine: Machine, pod: str = "spec-0", *, container: str | None = None, previous: bool = False
+    machine: StreamingMachine, pod: str = "spec-0", *, container: str | None = None, previous: bool = False
 ) -> KubernetesLog:
     return KubernetesLog(f"kube:prod/{pod}", machine, "prod", pod, container, previous, keeps_stamps=False)
 
@@ -171,6 +173,23 @@ async def test_new_container_of_the_name_is_told(site: Site) -> None:
         assert [event.reason for event in heard.of(Rotated)] == ["replaced by a new one of that name"]
         assert numbers(heard.data) == [*range(10), *range(3)]
         assert not heard.of(Gap)
+
+
+async def test_container_that_is_made_anew_at_once_leaves_no_gap(site: Site) -> None:
+    root = site.install("docker")
+    old = Container(root, "spec", "c1")
+    old.write(10)
+    async with site.machine() as machine, following(docker(machine)) as heard:
+        await has_read(heard, 10)
+        await heard.until(lambda heard: bool(old.followers()))
+        old.write(5)
+        old.set(status="exited", name="gone")  # the follower reads the rest and ends; then docker removes it
+        Container(root, "spec", "c2").write(3)
+        await heard.until(lambda heard: not old.followers())
+        await has_read(heard, 18)
+        assert numbers(heard.data) == [*range(15), *range(3)]
+        assert not heard.of(Gap)
+        assert len(heard.of(Rotated)) == 1
 
 
 async def test_container_that_was_replaced_unseen_leaves_a_gap(far: Site) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,10 +14,10 @@ from specmon.commands.places import Hosts, file_at, open_source, resolved
 from specmon.errors import SourceRefused, UnreadableInput
 from specmon.sources.address import parse_source
 from specmon.sources.command import CommandSource
-from specmon.sources.events import CaughtUp, Gap, Refused, Rotated, Waiting
+from specmon.sources.events import CaughtUp, Gap, Refused, Rotated, SourceEvent, Waiting
 from specmon.sources.joined import Joined
 from specmon.sources.local import LocalFile
-from specmon.sources.machine import Machine
+from specmon.sources.machine import StreamingMachine
 from specmon.sources.matches import Match, local_matches, remote_matches
 from specmon.sources.newest_file import NewestFile
 from specmon.sources.slurm import find_job
@@ -85,8 +85,10 @@ async def test_both_files_of_a_job_are_followed_line_by_line(near: Site, tmp_pat
     assert not heard.of(Gap)
 
 
-def _events(text: str, hosts: Hosts):  # type: ignore[no-untyped-def]  # an async generator of source events
-    return open_source(parse_source(text), hosts, follow=True).events()
+def _events(text: str, hosts: Hosts) -> AsyncGenerator[SourceEvent, None]:
+    events = open_source(parse_source(text), hosts, follow=True).events()
+    assert isinstance(events, AsyncGenerator)
+    return events
 
 
 @pytest.mark.sshd
@@ -135,7 +137,7 @@ async def test_joined_files_end_when_all_have_ended(tmp_path: Path) -> None:
 # -- patterns ----------------------------------------------------------------------------------------------------------
 
 
-def newest(pattern: Path, machine: Machine | None = None) -> NewestFile:
+def newest(pattern: Path, machine: StreamingMachine | None = None) -> NewestFile:
     async def find() -> list[Match]:
         return local_matches(str(pattern)) if machine is None else await remote_matches(machine, str(pattern))
 
@@ -325,5 +327,12 @@ async def test_killed_command_is_started_again(tmp_path: Path) -> None:
 
 async def _ends(pid: int) -> None:
     async with asyncio.timeout(10):
-        while Path(f"/proc/{pid}").exists() and " Z " not in Path(f"/proc/{pid}/stat").read_text():  # noqa: ASYNC110
+        while _runs(pid):  # noqa: ASYNC110 (no event tells of it)
             await asyncio.sleep(0.02)
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return " Z " not in Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False

@@ -18,7 +18,7 @@ import pytest
 
 from specmon.sources.events import CaughtUp, Gap, Refused, Rotated, Waiting
 from specmon.sources.journal import JournalLog
-from specmon.sources.machine import Machine
+from specmon.sources.machine import StreamingMachine
 from specmon.sources.program_follow import ProgramSource
 from specmon.sources.tmux import TmuxSource
 
@@ -93,7 +93,9 @@ def near(tmp_path: Path) -> Iterator[Site]:
 
 
 @asynccontextmanager
-async def watching(machine: Machine, backfill_bytes: int | None = None, pane: str = "spec") -> AsyncIterator[Heard]:
+async def watching(
+    machine: StreamingMachine, backfill_bytes: int | None = None, pane: str = "spec"
+) -> AsyncIterator[Heard]:
     source = TmuxSource(
         f"tmux:{pane}", machine, pane, follow=True, backfill_bytes=backfill_bytes, pace=PACE, look_s=0.05
     )
@@ -218,7 +220,7 @@ class Journal:
     def write(self, count: int, unit: str = "spec.service") -> None:
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
             for _ in range(count):
-                # A process that is no unit's may speak of one as root; the field that journald sets itself is _SYSTEMD_UNIT.
+                # A process of root may speak of a unit that is not its own.
                 text = f"line {self.written:06d} of the log".encode()
                 fields = b"MESSAGE\n%s%s\nOBJECT_SYSTEMD_UNIT=%s\nSYSLOG_IDENTIFIER=python3\n"
                 sender.sendto(fields % (struct.pack("<Q", len(text)), text, unit.encode()), str(self._run / "socket"))
@@ -255,7 +257,7 @@ def reads(site: Site, journal: Journal) -> None:
     site.script("journalctl", f'exec /usr/bin/journalctl --namespace={journal.name} "$@"')
 
 
-def unit(machine: Machine, *, as_json: bool = False) -> JournalLog:
+def unit(machine: StreamingMachine, *, as_json: bool = False) -> JournalLog:
     return JournalLog("journal:spec", machine, "spec", as_json)
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -21,7 +24,7 @@ from specmon.sources.tmux_screen import Screen, ScreenMemory
 
 def pieces(data: bytes, cuts: list[int]) -> list[bytes]:
     places = sorted({0, *(cut % (len(data) + 1) for cut in cuts), len(data)})
-    return [data[start:end] for start, end in zip(places, places[1:], strict=False)]
+    return [data[start:end] for start, end in pairwise(places)]
 
 
 @given(st.binary(max_size=300), st.binary(max_size=40), st.lists(st.integers(0, 10**6), max_size=20))
@@ -54,8 +57,6 @@ def test_missing_program_is_told_from_no_answer() -> None:
 
 @pytest.mark.parametrize("command", [Ask(("a b", "'; rm -rf /", "$(x)", "-f")), Stream(("a\nb", "!", "`x`"))])
 def test_words_are_quoted(command: Ask | Stream) -> None:
-    import shlex
-
     assert tuple(shlex.split(command.text())[-len(command.words) :]) == command.words
 
 
@@ -307,8 +308,6 @@ def test_first_host_of_a_list(nodes: str, first: str) -> None:
 
 
 def test_newest_match_is_neither_packed_nor_rotated(tmp_path: Path) -> None:
-    import os
-
     for age, name in enumerate(["b.log-20261130", "b.log.1", "b.log.2.gz", "b.log", "a.log"]):
         (tmp_path / name).write_text("x")
         os.utime(tmp_path / name, (1000 - age, 1000 - age))

@@ -25,7 +25,7 @@ from specmon.sources.files import expand_glob, is_pipe, look_at
 from specmon.sources.looks import NoFile
 
 if TYPE_CHECKING:  # asyncssh takes longer to import than many a log to read
-    from specmon.sources.machine import Machine
+    from specmon.sources.machine import StreamingMachine
     from specmon.sources.ssh import SshHost, SshSettings
     from specmon.sources.ssh_login import Question
 
@@ -70,7 +70,7 @@ class Hosts:
             self._open[address] = SshHost(address, settings, prompt=ask_on_terminal)
         return self._open[address]
 
-    def machine(self, address: HostAddress | None) -> Machine:
+    def machine(self, address: HostAddress | None) -> StreamingMachine:
         """The host with an address, or this machine."""
         from specmon.sources.machine import ThisMachine
 

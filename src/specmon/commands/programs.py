@@ -13,7 +13,7 @@ from specmon.sources.events import Source
 from specmon.sources.joined import Joined
 from specmon.sources.journal import JournalLog
 from specmon.sources.kubernetes import PATTERN, KubernetesLog
-from specmon.sources.machine import Machine
+from specmon.sources.machine import StreamingMachine
 from specmon.sources.program_follow import ProgramSource
 from specmon.sources.program_log import LogProgram
 from specmon.sources.slurm import find_job
@@ -48,7 +48,7 @@ def open_program(
             )
 
 
-def _log_program(place: ProgramPlace, machine: Machine, *, is_plain: bool) -> LogProgram:
+def _log_program(place: ProgramPlace, machine: StreamingMachine, *, is_plain: bool) -> LogProgram:
     name = str(place)
     match place.scheme:
         case "docker":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -11,9 +10,9 @@ from specmon.errors import SourceLost, SourceRefused
 from specmon.secrets import hide_in_text
 from specmon.sources.events import CaughtUp, Chunk, Connected, Gap, Refused, Rotated, SourceEvent, Waiting
 from specmon.sources.follow import Pace, backoff_s
-from specmon.sources.machine import Machine
+from specmon.sources.machine import StreamingMachine
 from specmon.sources.program_commands import Stream
-from specmon.sources.program_run import running
+from specmon.sources.program_run import NoAnswer, running
 
 _NOT_FOUND, _NOT_EXECUTABLE = 127, 126
 _COMPLAINT_BYTES = 1000  # the shell's "not found"
@@ -30,7 +29,9 @@ class _Run:
 class CommandSource:
     """A command's output, both streams. Nothing of a lost run can be had again, and that is said as a gap."""
 
-    def __init__(self, name: str, machine: Machine, command: str, *, follow: bool, pace: Pace | None = None) -> None:
+    def __init__(
+        self, name: str, machine: StreamingMachine, command: str, *, follow: bool, pace: Pace | None = None
+    ) -> None:
         self._name = hide_in_text(name)
         self._machine = machine
         self._command = command
@@ -52,6 +53,12 @@ class CommandSource:
                     async for event in events:
                         yield event
                 reason = f"the command has ended with status {run.status}"
+            except NoAnswer as silence:
+                if not has_run:
+                    step = f"Log in as a user who has a POSIX shell on {self._machine.name}."
+                    yield Refused(clock(), f"{silence}. {step}")
+                    return
+                run.is_whole, reason = False, str(silence).removeprefix(f"{self._name}: ")
             except SourceLost as loss:
                 run.is_whole, reason = False, str(loss).removeprefix(f"{self._name}: ")
             except SourceRefused as refusal:
@@ -86,7 +93,7 @@ class CommandSource:
 
     async def _once(self, run: _Run, *, is_again: bool) -> AsyncGenerator[SourceEvent, None]:
         clock = self._pace.clock
-        async with running(self._machine, self._name, Stream(("sh", "-c", self._command))) as output:
+        async with running(self._machine, self._name, Stream(("sh", "-c", self._command), locale="")) as output:
             if is_again:
                 yield Rotated(clock(), None, "the command was started again")
             yield Connected(clock(), 0)
@@ -94,4 +101,3 @@ class CommandSource:
                 yield Chunk(clock(), run.size, data)
                 run.size += len(data)
             run.status = output.status
-        await asyncio.sleep(0)

@@ -37,5 +37,10 @@ class Deferred:
             except SourceRefused as refusal:
                 yield Refused(self._pace.clock(), str(refusal))
                 return
-        async for event in source.events():
-            yield event
+        events = source.events()
+        try:
+            async for event in events:
+                yield event
+        finally:
+            if isinstance(events, AsyncGenerator):
+                await events.aclose()

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from specmon.errors import SourceRefused
-from specmon.sources.machine import Machine
+from specmon.sources.machine import StreamingMachine
 from specmon.sources.program_log import Instance
 from specmon.sources.program_run import Answer, Fault, NotThere, Tool, ask
 from specmon.sources.stamped_log import StampMemory
@@ -51,7 +51,7 @@ class DockerLog:
     """The log of one container, or of the one that a compose service has now."""
 
     name: str
-    machine: Machine
+    machine: StreamingMachine
     container: str = ""
     service: str = ""  # instead of a container: SERVICE or PROJECT/SERVICE
     keeps_stamps: bool = True
@@ -59,6 +59,7 @@ class DockerLog:
     tool = DOCKER
     joins_stderr = True  # the container's own stderr comes on docker's
     reads_by_name = False
+    ends_with_its_log = True  # `logs --follow` ends when the container does
 
     def memory(self) -> StampMemory:
         return StampMemory(self.keeps_stamps)
@@ -110,7 +111,7 @@ class DockerLog:
         return (running or found)[0][0]  # docker lists the newest first
 
     async def _ask(self, words: tuple[str, ...], was_reached: bool) -> Answer:
-        answer = await ask(self.machine, self.tool, self.name, ("docker", *words))
+        answer = await ask(self.machine, self.tool, self.name, ("docker", *words), was_reached=was_reached)
         if answer.status != 0:
             raise self.tool.error(self.name, answer.said, was_reached=was_reached)
         return answer

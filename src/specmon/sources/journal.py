@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from specmon.sources.machine import Machine
+from specmon.sources.machine import StreamingMachine
 from specmon.sources.program_log import Instance, Taken
 from specmon.sources.program_run import Fault, NotThere, Tool, ask, first_line
 
@@ -43,20 +43,21 @@ class JournalLog:
     """The entries of one unit."""
 
     name: str
-    machine: Machine
+    machine: StreamingMachine
     unit: str
     as_json: bool = True  # else as the lines of `journalctl -o short-iso-precise`
 
     tool = JOURNALCTL
     joins_stderr = False
     reads_by_name = False
+    ends_with_its_log = False
 
     def memory(self) -> CursorMemory:
         return CursorMemory(self.as_json)
 
     async def look(self, *, was_reached: bool) -> Instance:
         """Whether there is any entry of the unit that may be seen."""
-        answer = await ask(self.machine, self.tool, self.name, (*self._words(), "-n", "1"))
+        answer = await ask(self.machine, self.tool, self.name, (*self._words(), "-n", "1"), was_reached=was_reached)
         if answer.status != 0 or (not answer.out.strip() and answer.err.strip()):
             if "no journal files" in (said := first_line(answer.err).lower()) and "permission" not in said:
                 raise NotThere(f"{self.name}: no journal is kept there yet")

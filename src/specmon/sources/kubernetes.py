@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any  # what a foreign JSON object holds
 
 from specmon.errors import SourceLost, SourceRefused
-from specmon.sources.machine import Machine
+from specmon.sources.machine import StreamingMachine
 from specmon.sources.program_log import Instance
 from specmon.sources.program_run import Answer, Fault, NotThere, Tool, ask
 from specmon.sources.stamped_log import StampMemory
@@ -59,7 +59,7 @@ class KubernetesLog:
     """The log of one container of a pod."""
 
     name: str
-    machine: Machine
+    machine: StreamingMachine
     namespace: str
     pod: str
     container: str | None = None
@@ -69,6 +69,7 @@ class KubernetesLog:
     tool = KUBECTL
     joins_stderr = False
     reads_by_name = True  # kubectl knows no ids
+    ends_with_its_log = False  # it also ends when the API server closes the connection
 
     def memory(self) -> StampMemory:
         return StampMemory(self.keeps_stamps)
@@ -122,12 +123,12 @@ class KubernetesLog:
 
     async def _pod(self, was_reached: bool) -> dict[str, Any]:
         pod = self.pod
-        answer = await self._ask(("get", "pod", pod, "-n", self.namespace, "-o", "json"))
+        answer = await self._ask(("get", "pod", pod, "-n", self.namespace, "-o", "json"), was_reached)
         if answer.status != 0:
             error = self.tool.error(self.name, answer.said, was_reached=was_reached)
             if not isinstance(error, NotThere) or (newest := await self._newest(was_reached)) is None:
                 raise error
-            answer = await self._ask(("get", "pod", newest, "-n", self.namespace, "-o", "json"))
+            answer = await self._ask(("get", "pod", newest, "-n", self.namespace, "-o", "json"), was_reached)
             if answer.status != 0:
                 raise self.tool.error(self.name, answer.said, was_reached=was_reached)
         try:
@@ -139,7 +140,7 @@ class KubernetesLog:
 
     async def _newest(self, was_reached: bool) -> str | None:
         """The newest pod that a deployment, a job or a replica set of this name has made."""
-        answer = await self._ask(("get", "pods", "-n", self.namespace, "--no-headers", "-o", _COLUMNS))
+        answer = await self._ask(("get", "pods", "-n", self.namespace, "--no-headers", "-o", _COLUMNS), was_reached)
         if answer.status != 0:
             return None
         made = re.compile(re.escape(self.pod) + r"(?:-[a-z0-9]{1,10})?-[a-z0-9]{5}")
@@ -162,8 +163,8 @@ class KubernetesLog:
         what = "has several containers" if self.container is None else f"has no container {self.container}"
         raise SourceRefused(f"{self.name}: the pod {what}. Name one: {choice}.")
 
-    async def _ask(self, words: tuple[str, ...]) -> Answer:
-        return await ask(self.machine, self.tool, self.name, ("kubectl", *words))
+    async def _ask(self, words: tuple[str, ...], was_reached: bool) -> Answer:
+        return await ask(self.machine, self.tool, self.name, ("kubectl", *words), was_reached=was_reached)
 
 
 def _key(pod: str, container: str, container_id: str) -> str:

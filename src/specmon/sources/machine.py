@@ -60,14 +60,18 @@ class Machine(Protocol):
         """Run a shell command to its end."""
         ...
 
-    def stream(self, command: str, *, timeout_s: float = 30.0) -> AbstractAsyncContextManager[Stream]:
-        """Start a shell command (within `timeout_s`) and read what it writes; leaving ends it."""
-        ...
-
     async def exchange(
         self, host: str, port: int, request: bytes, *, is_whole: IsWhole, limit_bytes: int, timeout_s: float
     ) -> bytes:
         """Send bytes to a port as this machine sees it, and read until the answer is whole, at its end or too long."""
+        ...
+
+
+class StreamingMachine(Machine, Protocol):
+    """A machine whose commands can also be listened to while they run."""
+
+    def stream(self, command: str, *, timeout_s: float = 30.0) -> AbstractAsyncContextManager[Stream]:
+        """Start a shell command (within `timeout_s`) and read what it writes; leaving ends it."""
         ...
 
 
@@ -98,11 +102,12 @@ class ThisMachine:
             if process.returncode is None:
                 process.kill()
                 await process.wait()
+                await _close_pipes(process)
         return CommandResult(stdout, stderr, process.returncode)
 
     @asynccontextmanager
     async def stream(self, command: str, *, timeout_s: float = 30.0) -> AsyncIterator[Stream]:
-        """As `Machine.stream`. SourceLost when the command cannot be started."""
+        """As `StreamingMachine.stream`. SourceLost when the command cannot be started."""
         try:
             process = await asyncio.create_subprocess_exec(
                 "sh",
@@ -172,6 +177,12 @@ async def _end(process: asyncio.subprocess.Process) -> None:
                 break
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, stop)
-    transport = getattr(process, "_transport", None)  # its pipes may be held open by a grandchild
+    await _close_pipes(process)
+
+
+async def _close_pipes(process: asyncio.subprocess.Process) -> None:
+    """Close our ends: a grandchild may hold the others open, and asyncio (3.11) leaves that to its transport."""
+    transport = getattr(process, "_transport", None)
     if transport is not None:
         transport.close()
+        await asyncio.sleep(0)  # the pipes are closed by the loop

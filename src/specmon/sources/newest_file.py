@@ -149,9 +149,8 @@ class _Following:
         if self._next is not None:
             self._next.cancel()
             await asyncio.wait([self._next])
-        close = getattr(self._events, "aclose", None)
-        if close is not None:
-            await close()
+        if isinstance(self._events, AsyncGenerator):
+            await self._events.aclose()
 
     async def _take(self) -> SourceEvent | None:
         return await anext(self._events, None)

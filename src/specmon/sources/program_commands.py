@@ -15,17 +15,21 @@ from specmon.sources.shell_words import command_text
 # A shell without a login has a short PATH on many hosts.
 _PATH = (
     'PATH="$PATH:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/opt/bin:/snap/bin:/opt/slurm/bin:/usr/local/slurm/bin"; '
-    "export PATH; export LC_ALL=C; "
+    "export PATH; "
 )
 _HAVE = 'm=$1; shift; command -v "$1" >/dev/null 2>&1 || { echo "$m|missing"; exit 0; }; echo "$m|begin"; '
 
-_ASK = _PATH + _HAVE + 'exec "$@" </dev/null'
+_ASK = _PATH + "export LC_ALL=C; " + _HAVE + 'exec "$@" </dev/null'
 
 # The program runs in a session of its own where `setsid` is there, so that all of a pipeline ends with it. `cat` ends
 # when the channel closes and takes the program with it: a remote signal does not reach every sshd, and a silent program
-# would never notice that nobody reads. $1: mark, $2: where stderr goes (1 or 2), then the program's words.
+# would never notice that nobody reads. $1: mark, $2: where stderr goes (1 or 2), $3: LC_ALL or nothing, then the
+# program's words.
 _STREAM = (
-    _PATH + 'm=$1 e=$2; shift 2; set -- "$m" "$@"; ' + _HAVE + "w=; command -v setsid >/dev/null 2>&1 && w=setsid; "
+    _PATH
+    + 'm=$1 e=$2; [ -z "$3" ] || { LC_ALL=$3; export LC_ALL; }; shift 3; set -- "$m" "$@"; '
+    + _HAVE
+    + "w=; command -v setsid >/dev/null 2>&1 && w=setsid; "
     '{ $w "$@" </dev/null 2>&$e & p=$!; '
     'trap "kill -TERM -$p 2>/dev/null || kill $p 2>/dev/null; exit 0" TERM; wait $p; '
     'echo "$m|end|$?"; } & q=$!; exec >/dev/null 2>&1; cat; kill $q; exit 0'
@@ -60,10 +64,11 @@ class Stream:
 
     words: tuple[str, ...]
     joins_stderr: bool = True
+    locale: str = "C"  # so that a program complains in English; empty: the user's own
     mark: str = field(default_factory=fresh_mark)
 
     def text(self) -> str:
-        return command_text(_STREAM, self.mark, "1" if self.joins_stderr else "2", *self.words)
+        return command_text(_STREAM, self.mark, "1" if self.joins_stderr else "2", self.locale, *self.words)
 
 
 class Frame:

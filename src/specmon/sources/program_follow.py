@@ -73,6 +73,7 @@ class _Following:
         self._doubts = 0
         self._is_connected = False
         self._is_drained = False  # the known log was read to its end after its writer had ended
+        self._has_ended = False  # the last reading was one to the program's own end
         self._lost_at: float | None = None
 
     async def events(self) -> AsyncGenerator[SourceEvent, None]:
@@ -147,6 +148,7 @@ class _Following:
                 async for event in events:
                     count += 1
                     yield event
+            self._is_drained = self._has_ended and self._program.ends_with_its_log
             if not count and clock() - began < 1.0:
                 await self._pace.sleep(0.5)  # it ended at once: not so fast again
 
@@ -210,6 +212,7 @@ class _Following:
         pending: list[bytes] = []  # of a line that has no end yet
         said = b""
         memory.begin(is_limited=is_limited)
+        self._has_ended = False
         memory.believes_gaps = not program.reads_by_name or self._doubts >= _DOUBTS
         async with running(program.machine, program.name, command) as output:
             while True:
@@ -230,6 +233,8 @@ class _Following:
                     if (taken := memory.take(line)) is None:
                         said = (said + line)[-_SAID_BYTES:]
                     elif taken.verdict == "doubt":
+                        if fresh:
+                            yield self._chunk(b"".join(fresh))
                         self._doubts += 1
                         raise SourceLost(f"{program.name}: another log may have taken its place")
                     elif taken.verdict != "old":
@@ -250,6 +255,7 @@ class _Following:
             if output.status:
                 complaint = said if program.joins_stderr else await output.read_error()
                 raise program.tool.error(program.name, complaint, was_reached=self._was_reached)
+            self._has_ended = True
 
     def _chunk(self, data: bytes) -> Chunk:
         offset, self._offset = self._offset, self._offset + len(data)

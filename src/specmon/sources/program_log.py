@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from specmon.sources.machine import Machine
+from specmon.sources.machine import StreamingMachine
 from specmon.sources.program_run import Tool
 
 
@@ -57,7 +57,7 @@ class LogProgram(Protocol):
         ...
 
     @property
-    def machine(self) -> Machine:
+    def machine(self) -> StreamingMachine:
         """Where the program runs."""
         ...
 
@@ -69,6 +69,11 @@ class LogProgram(Protocol):
     @property
     def joins_stderr(self) -> bool:
         """Whether the log itself comes on both streams."""
+        ...
+
+    @property
+    def ends_with_its_log(self) -> bool:
+        """Whether a follower that ends without a complaint has read the last line of the log."""
         ...
 
     @property

@@ -9,12 +9,16 @@ from dataclasses import dataclass
 from typing import Literal
 
 from specmon.errors import SourceLost, SourceRefused, SpecmonError
-from specmon.sources.machine import Machine
 from specmon.sources.machine import Stream as OpenStream
+from specmon.sources.machine import StreamingMachine
 from specmon.sources.program_commands import Ask, Frame, Stream
 
 _NOISE_BYTES = 1 << 20  # so much may a login shell say before our command begins
 _ASK_LIMIT_S = 30.0
+
+
+class NoAnswer(SourceLost):
+    """The machine's shell did not begin with what it was asked."""
 
 
 class NotThere(SpecmonError):
@@ -57,7 +61,7 @@ class Tool:
             return SourceLost(f"{name}: {self.program} failed ({detail})")
         return SourceRefused(f"{name}: {self.program} failed ({detail}). Try the same by hand on that machine.")
 
-    def absent(self, name: str, machine: Machine) -> SourceRefused:
+    def absent(self, name: str, machine: StreamingMachine) -> SourceRefused:
         """The error for a machine that does not have the program."""
         return SourceRefused(f"{name}: {machine.name} has no program {self.program} in its PATH. {self.missing}")
 
@@ -76,14 +80,17 @@ class Answer:
         return self.err.strip() or self.out.strip()
 
 
-async def ask(machine: Machine, tool: Tool, name: str, words: Sequence[str]) -> Answer:
-    """Run a program to its end. SourceRefused when the machine does not have it."""
+async def ask(machine: StreamingMachine, tool: Tool, name: str, words: Sequence[str], *, was_reached: bool) -> Answer:
+    """Run a program to its end. SourceRefused when the machine does not have it, or has never answered."""
     command = Ask(tuple(words))
     result = await machine.run(command.text(), timeout_s=_ASK_LIMIT_S)
     try:
         out = command.answer_of(result.stdout)
     except ValueError:
-        raise SourceLost(f"{name}: the shell gave no usable answer ({first_line(result.stderr)})") from None
+        reason = f"{name}: the shell of {machine.name} gave no usable answer ({first_line(result.stderr)})"
+        if was_reached:
+            raise SourceLost(reason) from None
+        raise SourceRefused(f"{reason}. Log in as a user who has a POSIX shell there.") from None
     if out is None:
         raise tool.absent(name, machine)
     return Answer(out, result.stderr, result.status)
@@ -111,8 +118,9 @@ class RunningProgram:
         """The next bytes, b"" at the program's end. SourceLost when the link or the far shell is gone before."""
         while self._frame.status is None and not self._frame.is_missing:
             if not (data := await self._stream.read()):
-                reason = "the command was ended from outside" if self._frame.has_begun else "no usable answer"
-                raise SourceLost(f"{self._name}: {reason}")
+                if not self._frame.has_begun:
+                    raise NoAnswer(f"{self._name}: the shell gave no usable answer")
+                raise SourceLost(f"{self._name}: the command was ended from outside")
             if found := self._frame.feed(data):
                 return found
             if not self._frame.has_begun and self._frame.held_bytes > _NOISE_BYTES:
@@ -125,7 +133,7 @@ class RunningProgram:
 
 
 @asynccontextmanager
-async def running(machine: Machine, name: str, command: Stream) -> AsyncIterator[RunningProgram]:
+async def running(machine: StreamingMachine, name: str, command: Stream) -> AsyncIterator[RunningProgram]:
     """Start a program; leaving ends it."""
     async with machine.stream(command.text()) as stream:
         yield RunningProgram(stream, command, name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from specmon.errors import SourceRefused
-from specmon.sources.machine import Machine
+from specmon.sources.machine import StreamingMachine
 from specmon.sources.program_run import Fault, Tool, ask
 from specmon.sources.slurm_job import Job, parse_sacct, parse_scontrol
 
@@ -22,9 +22,9 @@ SACCT = Tool("sacct", _NEXT, _FAULTS)
 _COLUMNS = ("JobID", "JobIDRaw", "State", "JobName", "User", "NodeList", "WorkDir", "StdOut", "StdErr")
 
 
-async def find_job(machine: Machine, name: str, job: str) -> Job:
+async def find_job(machine: StreamingMachine, name: str, job: str) -> Job:
     """The job with its files. SourceRefused when nobody knows it, or not where it writes."""
-    answer = await ask(machine, SCONTROL, name, ("scontrol", "show", "job", "--oneliner", job))
+    answer = await ask(machine, SCONTROL, name, ("scontrol", "show", "job", "--oneliner", job), was_reached=False)
     found = parse_scontrol(answer.out.decode("utf-8", "replace"))
     if answer.status == 0 and found:
         return _one(found, name, job)
@@ -34,11 +34,11 @@ async def find_job(machine: Machine, name: str, job: str) -> Job:
     return await _past_job(machine, name, job)
 
 
-async def _past_job(machine: Machine, name: str, job: str) -> Job:
+async def _past_job(machine: StreamingMachine, name: str, job: str) -> Job:
     """A job that the scheduler has forgotten, minutes after its end, is known to the accounting."""
     words = ("sacct", "-X", "-P", "-n", "-j", job, "-o", ",".join(_COLUMNS))
     forgotten = f"{name}: the scheduler has forgotten the job or never knew it"
-    answer = await ask(machine, SACCT, name, words)
+    answer = await ask(machine, SACCT, name, words, was_reached=True)
     if answer.status != 0:
         if b"invalid field" in answer.said.lower():
             raise SourceRefused(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from specmon.errors import SourceLost, SourceRefused, UnreadableInput
 from specmon.sources.events import CaughtUp, Chunk, Connected, Gap, Refused, Rotated, SourceEvent, Waiting
 from specmon.sources.follow import Pace, backoff_s
-from specmon.sources.machine import Machine
+from specmon.sources.machine import StreamingMachine
 from specmon.sources.program_follow import last_lines
 from specmon.sources.program_run import Fault, NotThere, Tool, ask
 from specmon.sources.tmux_screen import KNOWN_LINES, Screen, ScreenMemory
@@ -43,7 +43,7 @@ class TmuxSource:
     def __init__(
         self,
         name: str,
-        machine: Machine,
+        machine: StreamingMachine,
         pane: str,
         *,
         follow: bool,
@@ -127,7 +127,7 @@ class TmuxSource:
         # One request, so that nothing is printed between the two answers.
         words: tuple[str, ...] = ("tmux", "display-message", "-p", "-t", self._pane, _FORMAT, ";")
         words += ("capture-pane", "-p", "-J", "-t", self._pane, "-S", start)
-        answer = await ask(self._machine, TMUX, self._name, words)
+        answer = await ask(self._machine, TMUX, self._name, words, was_reached=was_reached)
         head, _, shown = answer.out.partition(b"\n")
         numbers = head.split()
         if answer.status != 0 or len(numbers) != 7 or not numbers[0].startswith(b"%"):

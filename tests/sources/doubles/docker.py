@@ -21,6 +21,10 @@ def fail(text: str, status: int = 1) -> None:
     sys.exit(status)
 
 
+def say(*words: str) -> None:
+    sys.stdout.write(" ".join(words) + "\n")
+
+
 def state_of(folder: Path) -> dict[str, str]:
     while True:
         try:
@@ -46,11 +50,11 @@ def option(name: str) -> str | None:
 def inspect() -> None:
     folder = find(ARGS[-1])
     if folder is None:
-        print()
+        say("")
         fail(f"Error: No such container: {ARGS[-1]}")
         return
     state = state_of(folder)
-    print(state["id"], state["status"], state["exit"], state["started"])
+    say(state["id"], state["status"], state["exit"], state["started"])
 
 
 def ps() -> None:
@@ -62,7 +66,7 @@ def ps() -> None:
             project = next(
                 (one.partition("=")[2] for one in labels if one.startswith("com.docker.compose.project=")), ""
             )
-            print(state["id"], state["status"], state["name"], project)
+            say(state["id"], state["status"], state["name"], project)
 
 
 def logs() -> None:

@@ -43,12 +43,13 @@ def status_of(name: str, container: str) -> dict[str, Any]:
 
 def get() -> None:
     if ARGS[1] == "pod":
-        print(json.dumps(pod_of(ARGS[2])))
+        sys.stdout.write(json.dumps(pod_of(ARGS[2])) + "\n")
         return
     for folder in sorted(ROOT.iterdir()):
         if (folder / "pod.json").exists():
             pod = pod_at(folder)
-            print(pod["metadata"]["name"], pod["metadata"]["creationTimestamp"], pod["status"]["phase"], sep="   ")
+            row = (pod["metadata"]["name"], pod["metadata"]["creationTimestamp"], pod["status"]["phase"])
+            sys.stdout.write("   ".join(row) + "\n")
 
 
 def logs() -> None:
