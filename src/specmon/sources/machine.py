@@ -82,48 +82,53 @@ class ThisMachine:
 
     async def run(self, command: str, *, timeout_s: float = 30.0) -> CommandResult:
         """Run a shell command to its end. SourceLost when it cannot be run or the time is over."""
-        try:
-            process = await asyncio.create_subprocess_exec(
-                "sh",
-                "-c",
-                command,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-            )
-        except OSError as error:
-            raise SourceLost(f"{self.name}: no shell ({error.strerror or error})") from error
+        process = await self._start(command, asyncio.subprocess.DEVNULL)
         try:
             async with asyncio.timeout(timeout_s):
                 stdout, stderr = await process.communicate()
         except TimeoutError:
             raise SourceLost(f"{self.name}: no answer in time") from None
         finally:
-            if process.returncode is None:
-                process.kill()
-                await process.wait()
-                await _close_pipes(process)
+            await _kill(process)
         return CommandResult(stdout, stderr, process.returncode)
 
     @asynccontextmanager
     async def stream(self, command: str, *, timeout_s: float = 30.0) -> AsyncIterator[Stream]:
         """As `StreamingMachine.stream`. SourceLost when the command cannot be started."""
-        try:
-            process = await asyncio.create_subprocess_exec(
-                "sh",
-                "-c",
-                command,
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-                start_new_session=True,  # a Ctrl-C at the terminal is for us alone, and what hangs is ended as a whole
-            )
-        except OSError as error:
-            raise SourceLost(f"{self.name}: no shell ({error.strerror or error})") from error
+        process = await self._start(command, asyncio.subprocess.PIPE)
         try:
             yield _LocalStream(process)
         finally:
-            await asyncio.shield(_end(process))
+            ending = asyncio.create_task(_end(process))
+            try:
+                await asyncio.shield(ending)
+            except asyncio.CancelledError:
+                await asyncio.wait([ending])  # a cancelled reader leaves no process behind either
+                raise
+
+    async def _start(self, command: str, stdin: int) -> asyncio.subprocess.Process:
+        # In a session of its own: a Ctrl-C at the terminal is for us alone, and what hangs is ended as a whole.
+        starting = asyncio.create_task(
+            asyncio.create_subprocess_exec(
+                "sh",
+                "-c",
+                command,
+                stdin=stdin,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                start_new_session=True,
+            )
+        )
+        try:
+            return await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            # asyncio (3.11) forgets the pipes of a process whose start is cancelled: start it, then end it.
+            await asyncio.wait([starting])
+            if not starting.cancelled() and starting.exception() is None:
+                await _kill(starting.result())
+            raise
+        except OSError as error:
+            raise SourceLost(f"{self.name}: no shell ({error.strerror or error})") from error
 
     async def exchange(
         self, host: str, port: int, request: bytes, *, is_whole: IsWhole, limit_bytes: int, timeout_s: float
@@ -170,19 +175,28 @@ async def _end(process: asyncio.subprocess.Process) -> None:
     """Let a command go as a closed channel does, and see that it goes."""
     assert process.stdin is not None
     process.stdin.close()
-    for stop in (signal.SIGTERM, signal.SIGKILL):
+    for number in (None, signal.SIGTERM):
+        if number is not None:
+            _signal(process, number)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_ENDING_S):
                 await process.wait()
                 break
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, stop)
-    await _close_pipes(process)
+    await _kill(process)
 
 
-async def _close_pipes(process: asyncio.subprocess.Process) -> None:
-    """Close our ends: a grandchild may hold the others open, and asyncio (3.11) leaves that to its transport."""
+async def _kill(process: asyncio.subprocess.Process) -> None:
+    """End what is left of a command, and close our ends of its pipes."""
+    if process.returncode is None:
+        _signal(process, signal.SIGKILL)
+    # Before waiting: to asyncio (3.11) a process has ended when its pipes have, which a grandchild may hold open.
     transport = getattr(process, "_transport", None)
     if transport is not None:
         transport.close()
-        await asyncio.sleep(0)  # the pipes are closed by the loop
+    await process.wait()
+    await asyncio.sleep(0)  # the pipes are closed by the loop
+
+
+def _signal(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, number)
