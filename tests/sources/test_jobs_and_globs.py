@@ -315,7 +315,7 @@ async def test_command_ends_with_its_reader_whatever_it_started(tmp_path: Path) 
 
 
 async def test_killed_command_is_started_again(tmp_path: Path) -> None:
-    command = f"echo $$ >{tmp_path}/pid; echo begun; sleep 600"
+    command = f"echo $$ >{tmp_path}/pid; sleep 600 & echo $! >>{tmp_path}/children; echo begun; wait"
     async with Hosts() as hosts:
         source = CommandSource("cmd:x", hosts.machine(None), command, follow=True, pace=PACE)
         async with Listening(source.events()) as heard:
@@ -323,6 +323,8 @@ async def test_killed_command_is_started_again(tmp_path: Path) -> None:
             os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
             await has_read(heard, 2)
     assert "status 137" in heard.of(Waiting)[0].reason
+    for pid in (tmp_path / "children").read_text().split():
+        await _ends(int(pid))
 
 
 async def _ends(pid: int) -> None:

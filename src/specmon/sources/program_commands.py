@@ -32,7 +32,7 @@ _STREAM = (
     + "w=; command -v setsid >/dev/null 2>&1 && w=setsid; "
     '{ $w "$@" </dev/null 2>&$e & p=$!; '
     'trap "kill -TERM -$p 2>/dev/null || kill $p 2>/dev/null; exit 0" TERM; wait $p; '
-    'echo "$m|end|$?"; } & q=$!; exec >/dev/null 2>&1; cat; kill $q; exit 0'
+    's=$?; kill -TERM -$p 2>/dev/null; echo "$m|end|$s"; } & q=$!; exec >/dev/null 2>&1; cat; kill $q; exit 0'
 )
 
 
