@@ -299,7 +299,8 @@ def connect(**options: Any) -> int:
 
     Without --baseline and --spec the servers of each HOST (SGLang, vLLM, llama.cpp, TensorRT-LLM) are found by their
     processes, and the logs by where those write to; `specmon discover HOST` shows what would be chosen. The HOST local:
-    is this machine, without SSH. A SOURCE is a path on the first HOST, HOST:PATH, or ./PATH on this machine.
+    is this machine, without SSH. A SOURCE is a path on the first HOST, HOST:PATH, or ./PATH on this machine; what else
+    it can be, `specmon tail --help` says.
     """
     from specmon.commands.connect import connect as run
 
@@ -390,8 +391,9 @@ def demo(**options: Any) -> int:
 def tail(**options: Any) -> int:
     """Print every line of logs once and in order, through faults, rotations and restarts.
 
-    A SOURCE is a log file, HOST:PATH or - for stdin; several get the prefix `NAME| `. Gaps and reconnects are told on
-    stderr.
+    A SOURCE is a log file or a pattern, HOST:PATH, HOST:PORT or - for stdin; or, with HOST: before it or without,
+    docker:NAME, compose:SERVICE, journal:UNIT, kube:NAMESPACE/POD[/CONTAINER], slurm:JOBID, tmux:PANE, cmd:COMMAND.
+    Several get the prefix `NAME| `. Gaps and reconnects are told on stderr.
     """
     from specmon.commands.tail import tail as run
 

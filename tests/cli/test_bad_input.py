@@ -211,7 +211,8 @@ def test_closed_stdin_is_a_sentence(environment: dict[str, str], only_sentences:
     [
         (("summary",), "needs a log"),
         (("replay",), "needs a log"),
-        (("summary", "docker:x"), "docker"),
+        (("summary", "docker:"), "docker:NAME"),
+        (("tail", "kube:pod"), "kube:NAMESPACE/POD"),
         (("connect", "h", "--baseline", ""), "SOURCE"),
         (("summary", "x", "--reference", "absent"), "absent"),
         (("summary", "x", "--reference-tok-s", "fast"), "88.8@1"),

@@ -9,7 +9,10 @@ from specmon.sources.address import (
     HostAddress,
     LocalPlace,
     Place,
+    PortPlace,
+    ProgramPlace,
     RemotePlace,
+    SourceAddress,
     StdinPlace,
     parse_host,
     parse_source,
@@ -40,6 +43,19 @@ def nothing_exists(path: str) -> bool:
         ("me@[::1]:/x", RemotePlace(HostAddress("::1", "me"), "/x")),
         ("ssh:gpu01:30000", RemotePlace(GPU, "30000")),
         ("ssh:docker:/x", RemotePlace(HostAddress("docker"), "/x")),
+        ("ssh:gpu01:docker:x", RemotePlace(GPU, "docker:x")),
+        ("docker:spec", ProgramPlace("docker", "spec")),
+        ("compose:llm/spec", ProgramPlace("compose", "llm/spec")),
+        ("journal:sglang@30000.service", ProgramPlace("journal", "sglang@30000.service")),
+        ("kube:prod/spec-0/server@previous", ProgramPlace("kube", "prod/spec-0/server@previous")),
+        ("slurm:4711_3", ProgramPlace("slurm", "4711_3")),
+        ("tmux:main:0.1", ProgramPlace("tmux", "main:0.1")),
+        ("tmux:%3", ProgramPlace("tmux", "%3")),
+        ("cmd:ssh gpu02 tail -f x | grep Decode", ProgramPlace("cmd", "ssh gpu02 tail -f x | grep Decode")),
+        ("gpu01:docker:spec", ProgramPlace("docker", "spec", GPU)),
+        ("me@[::1]:cmd:a:b", ProgramPlace("cmd", "a:b", HostAddress("::1", "me"))),
+        ("gpu01:30000", PortPlace(GPU, 30000)),
+        ("gpu01:logs/*.log", RemotePlace(GPU, "logs/*.log")),
         ("./a:b", LocalPlace("./a:b")),
         ("dir/a:b", LocalPlace("dir/a:b")),
     ],
@@ -70,6 +86,8 @@ def test_label_names_a_source() -> None:
         ("../x", LocalPlace("../x")),
         ("local:/x", LocalPlace("/x")),
         ("other:/x", RemotePlace(HostAddress("other"), "/x")),
+        ("docker:spec", ProgramPlace("docker", "spec", GPU)),
+        ("other:docker:spec", ProgramPlace("docker", "spec", HostAddress("other"))),
         ("-", StdinPlace()),
     ],
 )
@@ -81,10 +99,18 @@ def test_source_without_host_belongs_to_the_first_host(text: str, place: Place) 
     ("text", "words"),
     [
         ("", "empty"),
-        ("docker:sglang", "container logs"),
-        ("gpu01:docker:sglang", "container logs"),
-        ("kube:ns/pod", "later version"),
-        ("gpu01:30000", "ssh:gpu01:30000"),
+        ("docker:", "docker:NAME"),
+        ("gpu01:docker:a b", "ssh:gpu01:docker:a b"),
+        ("docker:-f", "local:docker:-f"),
+        ("kube:pod", "kube:NAMESPACE/POD"),
+        ("kube:ns/pod/a/b", "@previous"),
+        ("kube:ns/pod@yesterday", "@previous"),
+        ("journal:--vacuum-time=1s", "journal:UNIT"),
+        ("slurm:spec", "slurm:JOBID"),
+        ("tmux:main;kill-server", "tmux:PANE"),
+        ("compose:a/b/c", "compose:SERVICE"),
+        ("cmd: ", "cmd:COMMAND"),
+        ("gpu01:99999", "ssh:gpu01:99999"),
         ("gpu01:", "lacks the path"),
         ("gpu01:~other/x", "another user's home"),
         ("ssh:gpu01", "lacks the path"),
@@ -109,3 +135,10 @@ def test_host_is_read_alone() -> None:
     assert str(parse_host("me@[::1]")) == "me@[::1]"
     with pytest.raises(ConfigError):
         parse_host("gpu01/x")
+
+
+@pytest.mark.parametrize("text", ["docker:spec", "gpu01:kube:ns/pod", "gpu01:30000", "me@[::1]:slurm:12", "cmd:a  b:c"])
+def test_place_is_written_as_it_was_read(text: str) -> None:
+    address = parse_source(text, exists=nothing_exists)
+    assert address.name == text
+    assert parse_source(f"fast={text}", exists=nothing_exists) == SourceAddress(address.place, "fast")

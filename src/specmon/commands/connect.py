@@ -12,7 +12,7 @@ import click
 from specmon.captures.writer import make_folder
 from specmon.commands.asking import UserPrompt
 from specmon.commands.dialects import reader_of
-from specmon.commands.places import Hosts, SshOptions, open_source, parse_sides
+from specmon.commands.places import Hosts, SshOptions, open_source, parse_sides, resolved
 from specmon.commands.recording import recorder_of
 from specmon.commands.reference import chosen_reference, other_references
 from specmon.commands.show import has_screen, show
@@ -36,7 +36,7 @@ from specmon.feeds.live import Channel, LiveFeed
 from specmon.monitor.asking import asked_load
 from specmon.monitor.session import Session
 from specmon.monitor.snapshot import Role
-from specmon.sources.address import LocalPlace, Place, RemotePlace, SourceAddress, parse_host
+from specmon.sources.address import LocalPlace, Place, RemotePlace, SourceAddress, host_of, parse_host
 from specmon.sources.discovery import Discovery
 from specmon.sources.follow import Pace
 from specmon.sources.machine import ThisMachine
@@ -112,10 +112,11 @@ async def named_channels(
 ) -> list[Channel]:
     """The logs that the user named. Their hosts are reached before there is a screen, so that a question about a
     password or a refusal finds a plain terminal."""
-    remote = {address.place.host for _, address in given if isinstance(address.place, RemotePlace)}
+    remote = {host for _, address in given if (host := host_of(address.place)) is not None}
     await reach([hosts.at(host) for host in sorted(remote, key=str)])
     channels = []
-    for number, (role, address) in enumerate(given, start=1):
+    singles = [(role, single) for role, one in given for single in await resolved(one, hosts, follow=True)]
+    for number, (role, address) in enumerate(singles, start=1):
         place, key = address.place, f"{number}"
         source = open_source(address, hosts, follow=True, from_start=from_start)
         session.add(key, source.name, role=role, label=address.label)
@@ -126,7 +127,7 @@ async def named_channels(
 def conditions_of(place: Place, hosts: Hosts) -> ProcessConditions | None:
     """Who is asked about the process that writes a log; None where no process of a machine can be told."""
     match place:
-        case RemotePlace(host, path):
+        case RemotePlace(host, path) if not place.is_glob:
             return ProcessConditions(hosts.at(host), path)
         case LocalPlace(path) if not place.is_glob:
             return ProcessConditions(ThisMachine(), path)

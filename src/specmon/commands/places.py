@@ -10,12 +10,22 @@ from typing import TYPE_CHECKING, Any, Self, TypedDict
 
 from specmon.errors import UnreadableInput
 from specmon.monitor.snapshot import Role
-from specmon.sources.address import HostAddress, LocalPlace, RemotePlace, SourceAddress, parse_source
+from specmon.sources.address import (
+    HostAddress,
+    LocalPlace,
+    PortPlace,
+    ProgramPlace,
+    RemotePlace,
+    SourceAddress,
+    host_of,
+    parse_source,
+)
 from specmon.sources.events import Source
 from specmon.sources.files import expand_glob, is_pipe, look_at
 from specmon.sources.looks import NoFile
 
 if TYPE_CHECKING:  # asyncssh takes longer to import than many a log to read
+    from specmon.sources.machine import StreamingMachine
     from specmon.sources.ssh import SshHost, SshSettings
     from specmon.sources.ssh_login import Prompt, Question
 
@@ -60,6 +70,12 @@ class Hosts:
             settings = SshSettings() if self.options is None else ssh_settings(self.options)
             self._open[address] = SshHost(address, settings, prompt=self.prompt or ask_on_terminal)
         return self._open[address]
+
+    def machine(self, address: HostAddress | None) -> StreamingMachine:
+        """The host with an address, or this machine."""
+        from specmon.sources.machine import ThisMachine
+
+        return ThisMachine() if address is None else self.at(address)
 
     async def __aenter__(self) -> Self:
         return self
@@ -106,17 +122,31 @@ def parse_sides(
     return [(role, parse_source(text, first_host=first_host)) for role, texts in sides for text in texts]
 
 
-def open_source(address: SourceAddress, hosts: Hosts, *, follow: bool, from_start: bool = True) -> Source:
-    """The source at an address: followed for ever, or read to its end."""
+def open_source(
+    address: SourceAddress,
+    hosts: Hosts,
+    *,
+    follow: bool,
+    from_start: bool = True,
+    backfill_bytes: int | None = None,
+    is_plain: bool = False,
+) -> Source:
+    """The source at an address: followed for ever, or read to its end.
+
+    Without `from_start` it begins `backfill_bytes` before the end (None: as many as a screen wants). `is_plain`: what a
+    program's log carries (stamps, the journal's fields) is left off.
+    """
     from specmon.sources.follow import BACKFILL_BYTES  # and with it asyncio, which whole files do without
     from specmon.sources.local import LocalFile
     from specmon.sources.stdin import PipeSource, StdinSource
     from specmon.sources.unpack import Unpacked
 
-    backfill = None if from_start else BACKFILL_BYTES
+    backfill = None if from_start else BACKFILL_BYTES if backfill_bytes is None else backfill_bytes
     match address.place:
         case LocalPlace(path) if not follow and is_pipe(path):
             return Unpacked(PipeSource(path))
+        case (LocalPlace(path) | RemotePlace(_, path)) as place if follow and place.is_glob:
+            return _newest(place, path, hosts, backfill)
         case LocalPlace(path):
             return LocalFile(path, follow=follow, backfill_bytes=backfill)
         case RemotePlace(host, path):
@@ -124,8 +154,57 @@ def open_source(address: SourceAddress, hosts: Hosts, *, follow: bool, from_star
 
             remote = RemoteFile(hosts.at(host), path, follow=follow, backfill_bytes=backfill)
             return remote if follow else Unpacked(remote)
+        case ProgramPlace() as place:
+            from specmon.commands.programs import open_program
+
+            return open_program(place, hosts, follow=follow, backfill_bytes=backfill, is_plain=is_plain)
         case _:
             return Unpacked(StdinSource())
+
+
+def _newest(place: LocalPlace | RemotePlace, pattern: str, hosts: Hosts, backfill: int | None) -> Source:
+    from specmon.sources.matches import Match, local_matches, remote_matches
+    from specmon.sources.newest_file import NewestFile
+
+    host = host_of(place)
+
+    async def find() -> list[Match]:
+        return local_matches(pattern) if host is None else await remote_matches(hosts.at(host), pattern)
+
+    def open_file(path: str, is_first: bool) -> Source:
+        return file_at(host, path, hosts, follow=True, backfill_bytes=backfill if is_first else None)
+
+    return NewestFile(str(place), find, open_file)
+
+
+def file_at(host: HostAddress | None, path: str, hosts: Hosts, *, follow: bool, backfill_bytes: int | None) -> Source:
+    """A file of this machine or of a host."""
+    from specmon.sources.local import LocalFile
+
+    if host is None:
+        return LocalFile(path, follow=follow, backfill_bytes=backfill_bytes)
+    from specmon.sources.remote_file import RemoteFile
+
+    return RemoteFile(hosts.at(host), path, follow=follow, backfill_bytes=backfill_bytes)
+
+
+async def resolved(address: SourceAddress, hosts: Hosts, *, follow: bool) -> list[SourceAddress]:
+    """What an address comes to: a server's log for its port; without following, each file that a pattern matches."""
+    place = address.place
+    if isinstance(place, PortPlace):
+        from specmon.commands.programs import log_of_port
+
+        return [SourceAddress(await log_of_port(place, hosts), address.label)]
+    if follow:
+        return [address]
+    if isinstance(place, RemotePlace) and place.is_glob:
+        from specmon.sources.matches import remote_matches
+
+        paths = [match.path for match in await remote_matches(hosts.at(place.host), place.path)]
+        if not paths:
+            raise UnreadableInput(f"{place}: no file matches. Check the pattern and the folder.")
+        return [SourceAddress(RemotePlace(place.host, path), address.label) for path in paths]
+    return list(expanded(address))
 
 
 def expanded(address: SourceAddress) -> Iterator[SourceAddress]:

@@ -6,7 +6,7 @@ from collections.abc import Coroutine, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from specmon.commands.places import Hosts, SshOptions, expanded, local_folder, open_source
+from specmon.commands.places import Hosts, SshOptions, local_folder, open_source, resolved
 from specmon.errors import ConfigError, SpecmonError
 from specmon.monitor.session import Session
 from specmon.monitor.snapshot import Role
@@ -88,7 +88,7 @@ async def _read_all(session: Session, given: Given, ssh: SshOptions) -> list[str
     async with Hosts(ssh) as hosts:
         for role, address in given:
             try:
-                singles = list(expanded(address))
+                singles = await resolved(address, hosts, follow=False)
             except SpecmonError as error:
                 unread.append(_give_up(session, address, role, error))
                 continue

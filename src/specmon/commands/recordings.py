@@ -14,7 +14,7 @@ import click
 
 from specmon.captures.reader import CapturedLog, is_capture, life_at, open_capture
 from specmon.commands.dialects import reader_of
-from specmon.commands.places import Hosts, SshOptions, expanded, local_folder, open_source
+from specmon.commands.places import Hosts, SshOptions, local_folder, open_source, resolved
 from specmon.commands.span import chosen_window, newest_of_files
 from specmon.errors import ConfigError, SpecmonError, UnreadableInput
 from specmon.monitor.recording import Recording, recording_of
@@ -22,7 +22,7 @@ from specmon.monitor.server import ServerMonitor
 from specmon.monitor.session import Session
 from specmon.monitor.snapshot import Role
 from specmon.references.model import Reference
-from specmon.sources.address import LocalPlace, Place, RemotePlace, SourceAddress, parse_source
+from specmon.sources.address import LocalPlace, Place, SourceAddress, host_of, parse_source
 from specmon.sources.events import Chunk, Refused
 from specmon.sources.files import read_whole
 from specmon.visible import visible
@@ -101,7 +101,7 @@ async def _read_all(session: Session, given: Sequence[SourceAddress], ssh: SshOp
             if (folder := local_folder(address)) is not None and is_capture(folder):
                 found.append(_read_capture(session, folder))
                 continue
-            for single in expanded(address):
+            for single in await resolved(address, hosts, follow=False):
                 found.append(await _read(session, single, hosts))
     return found
 
@@ -122,7 +122,8 @@ async def _read(session: Session, address: SourceAddress, hosts: Hosts) -> _Foun
     chosen = _one_of(session, key, address.name)
     is_running_here = chosen is server and await _look_at_process(session, key, place, hosts)
     host = platform.node() if is_running_here else None
-    return _Found(address.name, chosen, place.host.name if isinstance(place, RemotePlace) else host or None)
+    there = host_of(place)
+    return _Found(address.name, chosen, there.name if there is not None else host or None)
 
 
 async def _look_at_process(session: Session, key: str, place: Place, hosts: Hosts) -> bool:

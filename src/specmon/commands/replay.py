@@ -17,16 +17,16 @@ from specmon.commands.metrics import GivenMetrics, clock_shift, metrics_by_serve
 from specmon.commands.places import (
     Hosts,
     SshOptions,
-    expanded,
     local_folder,
     open_source,
     parse_sides,
     readable_file,
+    resolved,
 )
 from specmon.commands.reference import chosen_reference, other_references
 from specmon.commands.show import has_screen, show
 from specmon.commands.span import chosen_window
-from specmon.errors import ConfigError
+from specmon.errors import ConfigError, UnreadableInput
 from specmon.feeds.replay import Look, ReplayFeed, ReplayLog
 from specmon.feeds.timeline import timeline_of
 from specmon.formats.reader import LogReader
@@ -35,7 +35,7 @@ from specmon.monitor.asking import asked_load
 from specmon.monitor.session import Session
 from specmon.monitor.snapshot import Role
 from specmon.sources.address import LocalPlace, SourceAddress
-from specmon.sources.events import Chunk
+from specmon.sources.events import Chunk, Refused
 from specmon.sources.files import is_compressed, is_pipe
 
 
@@ -105,7 +105,7 @@ def replay(
             cast = _Cast()
             async with Hosts(ssh) as hosts:
                 for role, address in given:
-                    for single in expanded(address):
+                    for single in await resolved(address, hosts, follow=False):
                         await _join(cast, single, role, hosts, stack, reader)
             window = chosen_window(since, until, cast.newest_stamp)
             windowed = reader if window is None else reader_of(format_files, window)
@@ -189,5 +189,7 @@ async def _as_file(address: SourceAddress, hosts: Hosts, stack: ExitStack) -> Pa
     async for event in source.events():
         if isinstance(event, Chunk):
             copy.write(event.data)
+        elif isinstance(event, Refused):
+            raise UnreadableInput(event.reason)
     copy.flush()
     return Path(copy.name)

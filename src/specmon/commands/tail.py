@@ -13,12 +13,11 @@ from collections.abc import Sequence
 
 import click
 
-from specmon.commands.places import Hosts, SshOptions, expanded
+from specmon.commands.places import Hosts, SshOptions, open_source, resolved
 from specmon.commands.tail_output import LineOutput, Teller, printed, short_names
 from specmon.errors import ConfigError
-from specmon.sources.address import LocalPlace, RemotePlace, SourceAddress, parse_source
+from specmon.sources.address import SourceAddress, StdinPlace, host_of, parse_source
 from specmon.sources.events import Refused, Source
-from specmon.sources.local import LocalFile
 from specmon.sources.stdin import StdinSource
 from specmon.visible import visible
 
@@ -33,15 +32,16 @@ def tail(*, sources: Sequence[str], from_start: bool, backfill: int | None, ssh:
     """Print what comes until the user quits; 2 when a source is refused."""
     if from_start and backfill is not None:
         raise ConfigError("--from-start and --backfill exclude each other: leave one out.")
-    addresses = [address for text in sources for address in expanded(parse_source(text))]
-    return asyncio.run(_tail(addresses, None if from_start else backfill or 0, ssh))
+    given = [parse_source(text) for text in sources]
+    return asyncio.run(_tail(given, None if from_start else backfill or 0, ssh))
 
 
-async def _tail(addresses: Sequence[SourceAddress], backfill_bytes: int | None, ssh: SshOptions) -> int:
+async def _tail(given: Sequence[SourceAddress], backfill_bytes: int | None, ssh: SshOptions) -> int:
     async with Hosts(ssh) as hosts:
         # Before anything is printed: a question about a password or a refusal comes first.
-        remote = {address.place.host for address in addresses if isinstance(address.place, RemotePlace)}
+        remote = {host for address in given if (host := host_of(address.place)) is not None}
         await asyncio.gather(*(hosts.at(host).connect() for host in sorted(remote, key=str)))
+        addresses = [single for address in given for single in await resolved(address, hosts, follow=True)]
         sources = [_open(address, hosts, backfill_bytes) for address in addresses]
         names = short_names([source.name for source in sources])
         stdout = Stdout(sys.stdout.fileno())
@@ -101,15 +101,10 @@ async def _pump(source: Source, output: LineOutput, stdout: Stdout) -> bool:
 
 
 def _open(address: SourceAddress, hosts: Hosts, backfill_bytes: int | None) -> Source:
-    match address.place:
-        case LocalPlace(path):
-            return LocalFile(path, follow=True, backfill_bytes=backfill_bytes)
-        case RemotePlace(host, path):
-            from specmon.sources.remote_file import RemoteFile  # and with it asyncssh
-
-            return RemoteFile(hosts.at(host), path, backfill_bytes=backfill_bytes)
-        case _:
-            return StdinSource()
+    if isinstance(address.place, StdinPlace):
+        return StdinSource()  # as it comes, packed or not
+    is_whole = backfill_bytes is None
+    return open_source(address, hosts, follow=True, from_start=is_whole, backfill_bytes=backfill_bytes, is_plain=True)
 
 
 class Stdout:

@@ -95,8 +95,10 @@ class Teller:
                 return f"{self.name}: lines may be missing here, nobody knows how many: {reason}."
             case Gap(size_bytes=size, reason=reason):
                 return f"{self.name}: {size:,} bytes are missing here: {reason}."
-            case Rotated(reason=reason):
+            case Rotated(reason=reason) if " " not in reason:
                 return f"{self.name}: the file was {reason}; its new content follows."
+            case Rotated(reason=reason):
+                return f"{self.name}: {reason}; what it says follows."
             case Refused(reason=reason):
                 return reason
         return None

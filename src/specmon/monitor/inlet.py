@@ -7,6 +7,7 @@ else, a proxy's or a database's, are no servers: as long as there is only one, t
 
 from __future__ import annotations
 
+import sys
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -72,7 +73,7 @@ class Inlet:
                     arrived_at = None if event.offset < self._backlog_end else event.at
                     self._take(self._reader.feed(framed.data, framed.offset), arrived_at)
             case Connected():
-                self._backlog_end = event.size or 0
+                self._backlog_end = event.size or (sys.maxsize if event.is_behind else 0)
             case CaughtUp():
                 self._backlog_end = 0
             case Rotated():

@@ -83,7 +83,9 @@ class ServerMonitor:
             case Rotated():
                 if event.reason == "truncated":
                     self.history.truncated()
-                self.history.chronicle.tell(event.at, Severity.INFO, f"log {event.reason}: the next file follows")
+                is_word = " " not in event.reason
+                told = f"log {event.reason}: the next file follows" if is_word else f"{event.reason}: it follows"
+                self.history.chronicle.tell(event.at, Severity.INFO, told)
             case Gap():
                 self.gaps = [*self.gaps[-9:], event.reason]
                 self.history.gap(event.at, event.size_bytes, event.reason)

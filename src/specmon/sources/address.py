@@ -11,20 +11,30 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from glob import has_magic, iglob
 from pathlib import Path
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from specmon.errors import ConfigError
 
-# Words that name a program's output rather than a file. They are kept free from the first version on, so
-# that a file or host called "docker" is never opened by mistake once they work.
-_LATER_SCHEMES = {
-    "docker": "container logs",
-    "compose": "compose services",
-    "journal": "systemd journals",
-    "kube": "Kubernetes pods",
-    "slurm": "slurm jobs",
-    "tmux": "tmux panes",
-    "cmd": "commands",
+Scheme: TypeAlias = Literal["docker", "compose", "journal", "kube", "slurm", "tmux", "cmd"]
+
+# What follows each word, as it is told to the user.
+_FORMS: dict[Scheme, str] = {
+    "docker": "docker:NAME",
+    "compose": "compose:SERVICE or compose:PROJECT/SERVICE",
+    "journal": "journal:UNIT",
+    "kube": "kube:NAMESPACE/POD, kube:NAMESPACE/POD/CONTAINER, and @previous behind it for the log before a crash",
+    "slurm": "slurm:JOBID or slurm:JOBID_TASK",
+    "tmux": "tmux:PANE (%3 or SESSION:WINDOW.PANE)",
+    "cmd": "cmd:COMMAND",
+}
+_NAMES: dict[Scheme, re.Pattern[str]] = {
+    "docker": re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*"),
+    "compose": re.compile(r"(?:[A-Za-z0-9][A-Za-z0-9_.-]*/)?[A-Za-z0-9][A-Za-z0-9_.-]*"),
+    "journal": re.compile(r"[A-Za-z0-9:_.@*?\[\]\\][A-Za-z0-9:_.@*?\[\]\\-]*"),
+    "kube": re.compile(r"[a-z0-9][a-z0-9-]*/[a-z0-9][a-z0-9.-]*(?:/[a-z0-9][a-z0-9-]*)?(?:@previous)?"),
+    "slurm": re.compile(r"\d+(?:[_+]\d+)?"),
+    "tmux": re.compile(r"[^-;\x00-\x1f\x7f][^;\x00-\x1f\x7f]*"),  # tmux reads a ; as the end of a command
+    "cmd": re.compile(r"[^\x00]*[^\x00\s][^\x00]*", re.DOTALL),
 }
 _LABEL = re.compile(r"(?P<label>[A-Za-z0-9][A-Za-z0-9_.+ -]*)=(?P<rest>.+)", re.DOTALL)
 _BRACKETED = re.compile(r"(?:(?P<user>[^\[\]:/]+)@)?\[(?P<host>[^\[\]]+)\](?::(?P<rest>.*))?", re.DOTALL)
@@ -70,11 +80,45 @@ class RemotePlace:
     host: HostAddress
     path: str
 
+    @property
+    def is_glob(self) -> bool:
+        """The path holds wildcards; a file of that very name still wins when it is opened."""
+        return has_magic(self.path)
+
     def __str__(self) -> str:
         return f"{self.host}:{self.path}"
 
 
-Place: TypeAlias = LocalPlace | StdinPlace | RemotePlace
+@dataclass(frozen=True, slots=True)
+class ProgramPlace:
+    """What a program tells: a container's log, a unit's journal, a job's files."""
+
+    scheme: Scheme
+    what: str
+    host: HostAddress | None = None  # None: this machine
+
+    def __str__(self) -> str:
+        text = f"{self.scheme}:{self.what}"
+        return text if self.host is None else f"{self.host}:{text}"
+
+
+@dataclass(frozen=True, slots=True)
+class PortPlace:
+    """The server that listens on a port of a host; its log is found by looking at its process."""
+
+    host: HostAddress
+    port: int
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port}"
+
+
+Place: TypeAlias = LocalPlace | StdinPlace | RemotePlace | ProgramPlace | PortPlace
+
+
+def host_of(place: Place) -> HostAddress | None:
+    """The host that a place is on; None for this machine."""
+    return place.host if isinstance(place, RemotePlace | ProgramPlace | PortPlace) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +174,8 @@ def _parse_place(text: str, first_host: HostAddress | None, exists: Callable[[st
     if first_host is None and exists(text):
         return _local(text)
     head, colon, rest = text.partition(":")
-    if colon and head in _LATER_SCHEMES:
-        raise _later(text, head)
+    if colon and (scheme := _scheme(head)) is not None:
+        return _program(scheme, rest, first_host, text)
     if colon and head == "local":
         if not rest:
             raise ConfigError(f"{text!r} lacks the path: write local:PATH.")
@@ -160,14 +204,13 @@ def _split_host(text: str) -> tuple[HostAddress, str] | None:
 
 
 def _on_host(host: HostAddress, rest: str, text: str) -> Place:
-    scheme, colon, _ = rest.partition(":")
-    if colon and scheme in _LATER_SCHEMES:
-        raise _later(text, scheme)
-    if rest.isdecimal():
-        raise ConfigError(
-            f"{text!r} names a server by its port, which comes with a later version: "
-            f"give its log as {host}:PATH, or the port-named file as ssh:{host}:{rest}."
-        )
+    head, colon, what = rest.partition(":")
+    if colon and (scheme := _scheme(head)) is not None:
+        return _program(scheme, what, host, text)
+    if rest.isascii() and rest.isdecimal():
+        if not 0 < int(rest) < 65536:
+            raise ConfigError(f"{text!r}: no port has that number. A file of that name is ssh:{host}:{rest}.")
+        return PortPlace(host, int(rest))
     return RemotePlace(host, _remote_path(rest, text))
 
 
@@ -194,8 +237,14 @@ def _local(path: str) -> LocalPlace:
     return LocalPlace(path, is_glob=has_magic(path))
 
 
-def _later(text: str, scheme: str) -> ConfigError:
-    return ConfigError(
-        f"{text!r}: reading {_LATER_SCHEMES[scheme]} ({scheme}:) comes with a later version; "
-        f"give a log file instead (a file of that name is local:{text})."
-    )
+def _scheme(word: str) -> Scheme | None:
+    return next((scheme for scheme in _FORMS if scheme == word), None)
+
+
+def _program(scheme: Scheme, what: str, host: HostAddress | None, text: str) -> ProgramPlace:
+    if not _NAMES[scheme].fullmatch(what):
+        raise ConfigError(
+            f"{text!r}: write {_FORMS[scheme]}. A file of that name is {'local' if host is None else f'ssh:{host}'}:"
+            f"{scheme}:{what}."
+        )
+    return ProgramPlace(scheme, what, host)

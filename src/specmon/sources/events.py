@@ -31,6 +31,7 @@ class Connected:
     size: int | None = None
     identity: FileIdentity | None = None
     detail: str = ""  # "gpu01, 0.3 s" or "resumed after 12 s"
+    is_behind: bool = False  # without a size: all up to CaughtUp was written before anybody looked
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import contextlib
+import os
+import signal
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
 from specmon.errors import SourceLost, SourceRefused
 
 READ_BYTES = 65536
+_ENDING_S = 2.0  # a command whose reader has gone may take so long to end
 
 IsWhole = Callable[[bytes], bool]
 
@@ -31,6 +36,18 @@ class ForwardingRefused(SourceRefused):
     """The SSH server lets nothing be forwarded."""
 
 
+class Stream(Protocol):
+    """A running command: two streams of bytes. Its stdin stays open until nobody listens any more."""
+
+    async def read(self) -> bytes:
+        """The next bytes of stdout; b"" when the command has ended. SourceLost when the link is gone."""
+        ...
+
+    async def read_error(self) -> bytes:
+        """The same for stderr."""
+        ...
+
+
 class Machine(Protocol):
     """A machine that runs commands and reaches its own ports. Errors are SourceLost and SourceRefused."""
 
@@ -50,6 +67,14 @@ class Machine(Protocol):
         ...
 
 
+class StreamingMachine(Machine, Protocol):
+    """A machine whose commands can also be listened to while they run."""
+
+    def stream(self, command: str, *, timeout_s: float = 30.0) -> AbstractAsyncContextManager[Stream]:
+        """Start a shell command (within `timeout_s`) and read what it writes; leaving ends it."""
+        ...
+
+
 class ThisMachine:
     """The machine that this program runs on."""
 
@@ -57,27 +82,53 @@ class ThisMachine:
 
     async def run(self, command: str, *, timeout_s: float = 30.0) -> CommandResult:
         """Run a shell command to its end. SourceLost when it cannot be run or the time is over."""
-        try:
-            process = await asyncio.create_subprocess_exec(
-                "sh",
-                "-c",
-                command,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-            )
-        except OSError as error:
-            raise SourceLost(f"{self.name}: no shell ({error.strerror or error})") from error
+        process = await self._start(command, asyncio.subprocess.DEVNULL)
         try:
             async with asyncio.timeout(timeout_s):
                 stdout, stderr = await process.communicate()
         except TimeoutError:
             raise SourceLost(f"{self.name}: no answer in time") from None
         finally:
-            if process.returncode is None:
-                process.kill()
-                await process.wait()
+            await _kill(process)
         return CommandResult(stdout, stderr, process.returncode)
+
+    @asynccontextmanager
+    async def stream(self, command: str, *, timeout_s: float = 30.0) -> AsyncIterator[Stream]:
+        """As `StreamingMachine.stream`. SourceLost when the command cannot be started."""
+        process = await self._start(command, asyncio.subprocess.PIPE)
+        try:
+            yield _LocalStream(process)
+        finally:
+            ending = asyncio.create_task(_end(process))
+            try:
+                await asyncio.shield(ending)
+            except asyncio.CancelledError:
+                await asyncio.wait([ending])  # a cancelled reader leaves no process behind either
+                raise
+
+    async def _start(self, command: str, stdin: int) -> asyncio.subprocess.Process:
+        # In a session of its own: a Ctrl-C at the terminal is for us alone, and what hangs is ended as a whole.
+        starting = asyncio.create_task(
+            asyncio.create_subprocess_exec(
+                "sh",
+                "-c",
+                command,
+                stdin=stdin,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                start_new_session=True,
+            )
+        )
+        try:
+            return await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            # asyncio (3.11) forgets the pipes of a process whose start is cancelled: start it, then end it.
+            await asyncio.wait([starting])
+            if not starting.cancelled() and starting.exception() is None:
+                await _kill(starting.result())
+            raise
+        except OSError as error:
+            raise SourceLost(f"{self.name}: no shell ({error.strerror or error})") from error
 
     async def exchange(
         self, host: str, port: int, request: bytes, *, is_whole: IsWhole, limit_bytes: int, timeout_s: float
@@ -103,3 +154,49 @@ class ThisMachine:
             if not answer:
                 raise SourceLost(f"{self.name}: {(error.strerror or str(error)).lower()}") from error
         return bytes(answer)
+
+
+class _LocalStream:
+    """A command that runs on this machine."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+
+    async def read(self) -> bytes:
+        assert self._process.stdout is not None
+        return await self._process.stdout.read(READ_BYTES)  # no time limit: a silent log is normal
+
+    async def read_error(self) -> bytes:
+        assert self._process.stderr is not None
+        return await self._process.stderr.read(READ_BYTES)
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Let a command go as a closed channel does, and see that it goes."""
+    assert process.stdin is not None
+    process.stdin.close()
+    for number in (None, signal.SIGTERM):
+        if number is not None:
+            _signal(process, number)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_ENDING_S):
+                await process.wait()
+                break
+    await _kill(process)
+
+
+async def _kill(process: asyncio.subprocess.Process) -> None:
+    """End what is left of a command, and close our ends of its pipes."""
+    if process.returncode is None:
+        _signal(process, signal.SIGKILL)
+    # Before waiting: to asyncio (3.11) a process has ended when its pipes have, which a grandchild may hold open.
+    transport = getattr(process, "_transport", None)
+    if transport is not None:
+        transport.close()
+    await process.wait()
+    await asyncio.sleep(0)  # the pipes are closed by the loop
+
+
+def _signal(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, number)
