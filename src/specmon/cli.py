@@ -144,7 +144,7 @@ def _metrics(function: _Function) -> _Function:
         "--metrics",
         metavar="[SERVER=]FILE",
         multiple=True,
-        help="Metrics pages of the server, one or a series of them; else the .metrics-series.txt beside the log.",
+        help="Metrics pages of the server, one or a series of them; else X.metrics beside X.log.",
     )(function)
 
 

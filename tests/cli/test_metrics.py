@@ -64,8 +64,8 @@ def test_pages_before_and_after_a_test_are_a_series(specmon: Specmon, tmp_path: 
 def test_restarts_of_a_server_share_out_a_series_at_its_resets(specmon: Specmon, tmp_path: Path) -> None:
     first, second = LOG.read_text(), BOTH[1].read_text()
     (tmp_path / "spec.log").write_text(first + second)
-    later = BOTH[1].with_name(BOTH[1].name.replace(".log", ".metrics-series.txt"))
-    (tmp_path / "spec.metrics-series.txt").write_text(SERIES.read_text() + later.read_text())
+    later = BOTH[1].with_name(BOTH[1].name.replace(".log", ".metrics"))
+    (tmp_path / "spec.metrics").write_text(SERIES.read_text() + later.read_text())
     runs = json.loads(specmon("summary", "spec.log", "--format", "json").out)["servers"][0]["runs"]
     assert [run["counters"]["tokens"] for run in runs] == [38477, 53387]
 
@@ -111,7 +111,7 @@ def captured(tmp_path: Path) -> str:
         'schema = 1\nstarts_at = 2026-11-30T21:42:00Z\n[[server]]\nname = "spec"\nrole = "speculative"\n'
     )
     shutil.copy(BOTH[1], folder / "spec.log")
-    shutil.copy(BOTH[1].with_name(BOTH[1].name.replace(".log", ".metrics-series.txt")), folder / "spec.metrics")
+    shutil.copy(BOTH[1].with_name(BOTH[1].name.replace(".log", ".metrics")), folder / "spec.metrics")
     return str(folder)
 
 

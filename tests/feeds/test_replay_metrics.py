@@ -84,7 +84,7 @@ def test_looks_are_put_on_the_clock_of_a_log_in_another_zone() -> None:
 
 
 def test_series_beside_a_log_is_found_whatever_packs_the_log(tmp_path: Path) -> None:
-    (tmp_path / "base.metrics-series.txt").touch()
+    (tmp_path / "base.metrics").touch()
     (tmp_path / "server.metrics").touch()  # the name that a capture directory has
     for log, series in (("base.log", "base"), ("base.log.xz", "base"), ("server.log", "server"), ("other.log", None)):
         found = [path.name.split(".")[0] for path in metrics_beside(tmp_path / log)]

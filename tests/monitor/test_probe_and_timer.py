@@ -27,7 +27,7 @@ DATA = Path(__file__).parents[1] / "data" / "metrics"
 @cache
 def server_with_both(name: str) -> ServerMonitor:
     server = server_of((DATA / f"sglang-0.5.16-{name}-both.log").read_text())
-    with (DATA / f"sglang-0.5.16-{name}-both.metrics-series.txt").open("rb") as lines:
+    with (DATA / f"sglang-0.5.16-{name}-both.metrics").open("rb") as lines:
         server.look_back(read_series(lines))
     return server
 

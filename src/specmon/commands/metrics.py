@@ -18,7 +18,7 @@ from specmon.scrape import PageRefused, Scrape
 Page = Scrape | PageRefused
 
 # A file with many looks; without one, a look before a test and one after it.
-_SERIES = (".metrics-series.txt", ".metrics")
+_SERIES = ".metrics"
 _PAIR = (".metrics-before.txt", ".metrics-after.txt")
 _PACKED = (".gz", ".bz2", ".xz", ".zst")
 _ZONE_STEP_S = 900.0  # zones differ by whole quarters of an hour
@@ -69,14 +69,13 @@ def metrics_by_server(session: Session, given: Sequence[GivenMetrics], logs: dic
 
 
 def metrics_beside(log: Path) -> list[Path]:
-    """The series beside a log, or the pages before and after it: `x.metrics-series.txt` for `x.log`."""
+    """The series beside a log, or the pages before and after it: `x.metrics` for `x.log`."""
     if not (name := log.name):
         return []
     for ending in (*_PACKED, ".log"):
         name = name.removesuffix(ending)
-    for ending in _SERIES:
-        if (series := log.with_name(f"{name}{ending}")).is_file():
-            return [series]
+    if (series := log.with_name(f"{name}{_SERIES}")).is_file():
+        return [series]
     pair = [log.with_name(f"{name}{ending}") for ending in _PAIR]
     return pair if all(path.is_file() for path in pair) else []
 
