@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
-from specmon.analysis.combine import accept_len_of, error_of, graph_of, numbers_in_order, prefill_share
+from specmon.analysis.combine import Speed, error_of, figures_of, numbers_in_order
 from specmon.analysis.delivery import ratio_influences
 from specmon.analysis.estimate import BlockSums, Estimate, estimate_of_blocks
 from specmon.analysis.figures import LevelFigures
 from specmon.analysis.level import RankLevel
 from specmon.analysis.load import Band
 from specmon.analysis.spread import median_of
-from specmon.analysis.uncertainty import Influences, LogError, block_length, interval_of
+from specmon.analysis.uncertainty import Influences, block_length
 
 Floats = npt.NDArray[np.float64]
 
@@ -28,31 +29,15 @@ def combine_band(band: Band, ranks: Sequence[Sequence[RankLevel]], *, samples: i
     """The figures of a band from the levels that each rank has in it; a rank without any makes them unknown."""
     levels = [level for rank in ranks for level in rank]
     estimates = [_estimate_of(rank) for rank in ranks]
-    decode, decode_error = _mean_of([None if each is None else (each.value, each.influences) for each in estimates])
-    delivered, delivered_error = _mean_of([_delivered(rank) for rank in ranks])
-    clean = sum(len(level.clean) for level in levels)
-    return LevelFigures(
-        running=band.centre,
+    decode = _mean_of([None if each is None else (each.value, each.influences) for each in estimates])
+    delivered = _mean_of([_delivered(rank) for rank in ranks])
+    cycle_ms = median_of(numbers_in_order(value for level in levels for value in level.clean.every_cycle_ms()))
+    return replace(
+        figures_of(band.centre, levels, samples=samples, decode=decode, delivered=delivered),
         running_range=(band.low, band.high),
-        samples=samples,
-        clean=clean,
-        counted=sum(level.samples for level in levels),
-        decode_tok_s=decode,
-        decode_tok_s_ci95=interval_of(decode, decode_error),
-        decode_error=decode_error,
-        delivered_tok_s=delivered,
-        delivered_tok_s_ci95=interval_of(delivered, delivered_error),
-        delivered_error=delivered_error,
-        prefill_share=prefill_share(levels),
-        accept_len=accept_len_of(levels, is_clean=clean > 0),
-        cycle_ms=median_of(numbers_in_order(value for level in levels for value in level.clean.every_cycle_ms()))
-        if decode is not None
-        else None,
+        cycle_ms=None if decode[0] is None else cycle_ms,
         context_tokens=median_of(numbers_in_order(value for level in levels for value in level.clean.context_tokens)),
         queue=median_of(numbers_in_order(value for level in levels for value in level.clean.queue)),
-        cuda_graph=graph_of(levels, is_clean=clean > 0),
-        outliers=sum(level.outliers for level in levels),
-        moves=tuple(move for level in levels for move in level.moves),
     )
 
 
@@ -91,7 +76,7 @@ def _delivered(levels: Sequence[RankLevel]) -> tuple[float, Influences | None] |
     return tokens / seconds, ratio_influences([(level.delivery, level.running) for level in levels])
 
 
-def _mean_of(ranks: Sequence[tuple[float, Influences | None] | None]) -> tuple[float | None, LogError | None]:
+def _mean_of(ranks: Sequence[tuple[float, Influences | None] | None]) -> Speed:
     """What a request gets on the mean of the ranks; unknown unless every rank has a figure."""
     known = [rank for rank in ranks if rank is not None]
     if not known or len(known) < len(ranks):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import partial
+from typing import TypeAlias
 
 from specmon.analysis.delivery import Delivery
 from specmon.analysis.estimate import Estimate, estimate_from, estimate_of_blocks
@@ -12,6 +14,8 @@ from specmon.analysis.figures import LevelFigures, Throughput
 from specmon.analysis.level import RankLevel, graph_word
 from specmon.analysis.spread import deviation_of, interval_of_median, median_of, quantile_of
 from specmon.analysis.uncertainty import Influences, LogError, interval_of
+
+Speed: TypeAlias = tuple[float | None, LogError | None]  # tok/s and how far it may be off
 
 _MANY = 4_000  # clean samples from which arrays are worth the import of numpy
 
@@ -33,32 +37,41 @@ def combine_levels(running: int, parts: Sequence[tuple[str, RankLevel | None]], 
         context_tokens = median_of(numbers_in_order(value for level in levels for value in level.recent_context))
         queued = median_of(numbers_in_order(value for level in levels for value in level.recent_queue))
     estimates = [estimate_of(level) for level in levels] if is_whole else []
-    decode, decode_error = _sum_of(estimates)
-    delivered, delivered_error = _delivered(parts)
-    return LevelFigures(
-        running=running,
-        samples=samples,
-        clean=clean,
-        counted=sum(level.samples for level in levels),
+    figures = figures_of(running, levels, samples=samples, decode=_sum_of(estimates), delivered=_delivered(parts))
+    return replace(
+        figures,
         tok_s=_throughput(levels) if is_whole else Throughput(),
-        decode_tok_s=decode,
-        decode_tok_s_ci95=interval_of(decode, decode_error),
-        decode_error=decode_error,
-        delivered_tok_s=delivered,
-        delivered_tok_s_ci95=interval_of(delivered, delivered_error),
-        delivered_error=delivered_error,
-        prefill_share=prefill_share(levels),
-        accept_len=accept_len_of(levels, is_clean=clean > 0),
         acceptance_rate=_acceptance_rate(levels),
         accept_by_position=_by_position(levels, is_clean=clean > 0),
         prompt_share=_prompt_share(levels, is_clean=clean > 0),
         cycle_ms=cycle_ms if is_whole else None,
         context_tokens=context_tokens,
         queue=queued,
+        ranks_without_clean=lacking,
+    )
+
+
+def figures_of(
+    running: int, levels: Sequence[RankLevel], *, samples: int, decode: Speed, delivered: Speed
+) -> LevelFigures:
+    """What the levels of ranks, or of a band, are worth together at these speeds."""
+    clean = sum(len(level.clean) for level in levels)
+    return LevelFigures(
+        running=running,
+        samples=samples,
+        clean=clean,
+        counted=sum(level.samples for level in levels),
+        decode_tok_s=decode[0],
+        decode_tok_s_ci95=interval_of(*decode),
+        decode_error=decode[1],
+        delivered_tok_s=delivered[0],
+        delivered_tok_s_ci95=interval_of(*delivered),
+        delivered_error=delivered[1],
+        prefill_share=prefill_share(levels),
+        accept_len=accept_len_of(levels, is_clean=clean > 0),
         cuda_graph=graph_of(levels, is_clean=clean > 0),
         outliers=sum(level.outliers for level in levels),
         moves=tuple(move for level in levels for move in level.moves),
-        ranks_without_clean=lacking,
     )
 
 
@@ -152,7 +165,7 @@ def _long_throughput(levels: Sequence[RankLevel]) -> Throughput:
     return Throughput(median=middle if len(columns) == 1 else median, mean=mean, mad=mad, ci95=ci95, p5=p5, p95=p95)
 
 
-def _sum_of(estimates: Sequence[Estimate | None]) -> tuple[float | None, LogError | None]:
+def _sum_of(estimates: Sequence[Estimate | None]) -> Speed:
     """Ranks add up, and so do the influences of their samples: ranks that run in step share their noise."""
     known = [estimate for estimate in estimates if estimate is not None]
     if not known or len(known) < len(estimates):
@@ -167,7 +180,7 @@ def error_of(parts: Sequence[tuple[float, Influences | None]]) -> LogError | Non
     return Influences.summed(told).error if told and len(told) == len(parts) else None
 
 
-def _delivered(parts: Sequence[tuple[str, RankLevel | None]]) -> tuple[float | None, LogError | None]:
+def _delivered(parts: Sequence[tuple[str, RankLevel | None]]) -> Speed:
     """Time-weighted tok/s, summed over the ranks; unknown unless every rank has a window there."""
     deliveries: list[tuple[float, Delivery]] = []
     for _, level in parts:

@@ -86,11 +86,6 @@ class Departure:
         self._values: deque[float] = deque(maxlen=_HELD)
 
     @property
-    def is_none(self) -> bool:
-        """Nothing speaks for a departure."""
-        return self.evidence == 0
-
-    @property
     def median(self) -> float | None:
         """The median x since the estimated change point (of the newest 512); None without one."""
         return median_of(sorted(self._values))

@@ -46,10 +46,6 @@ class CaptureWriter:
         """Bytes of logs that have been taken, before packing."""
         return sum(log.size for log in self._logs.values())
 
-    def size_of(self, name: str) -> int:
-        """The same of one log."""
-        return self._logs[name].size
-
     def write(self, name: str, data: bytes, at: float) -> None:
         """Bytes of a log, and when they arrived (s since 1970, UTC)."""
         self._logs[name].write(data, at)

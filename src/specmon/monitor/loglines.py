@@ -13,7 +13,6 @@ from specmon.visible import visible
 HELD_LINES = 1000
 _LONGEST = 2000  # characters of a line that are shown
 
-Describe = Callable[[], tuple[str, Role]]
 Excluded = Callable[[int], tuple[bool, bool, str | None]]  # is_stats, is_unparsed, the excluding rule
 
 

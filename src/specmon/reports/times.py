@@ -21,8 +21,3 @@ def stamp(at: float | None, utc_offset_s: int | None = None) -> str | None:
     if utc_offset_s is None:
         return moment.replace(tzinfo=None).isoformat(timespec=unit)
     return moment.replace(tzinfo=timezone(timedelta(seconds=utc_offset_s))).isoformat(timespec=unit)
-
-
-def clock_time(at: float) -> str:
-    """ "16:41:43"."""
-    return datetime.fromtimestamp(at, UTC).strftime("%H:%M:%S")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from specmon.errors import SourceRefused
@@ -43,7 +42,6 @@ _PROJECT = "com.docker.compose.project"
 _ONE_OFF = "com.docker.compose.oneoff"  # `docker compose run`, which is not the service
 # A container in one of these states writes, or may at any moment.
 _RUNS = ("running", "paused", "restarting")
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +113,3 @@ class DockerLog:
         if answer.status != 0:
             raise self.tool.error(self.name, answer.said, was_reached=was_reached)
         return answer
-
-
-def is_container(text: str) -> bool:
-    """Whether a container can have this name."""
-    return bool(_NAME.fullmatch(text))

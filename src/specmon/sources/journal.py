@@ -7,7 +7,6 @@ begins with the entry that was handed out last, so that it is known whether it i
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -35,7 +34,6 @@ JOURNALCTL = Tool(
 )
 
 _FIELDS = "MESSAGE,_PID,_SYSTEMD_UNIT,_HOSTNAME,SYSLOG_IDENTIFIER,CONTAINER_NAME,UNIT,USER_UNIT"
-_UNIT = re.compile(r"[A-Za-z0-9:_.\\@*?\[\]-]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +129,3 @@ def as_text(entry: dict[str, object]) -> bytes:
         text = message.encode("utf-8", "replace") if isinstance(message, str) else b""
     # As journalctl does, the further lines of a message stand below the first one's text.
     return head.encode() + text.rstrip(b"\n").replace(b"\n", b"\n" + b" " * len(head.encode())) + b"\n"
-
-
-def is_unit(text: str) -> bool:
-    """Whether a unit can have this name."""
-    return bool(_UNIT.fullmatch(text)) and not text.startswith("-")

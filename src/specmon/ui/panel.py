@@ -37,7 +37,7 @@ class Panel(Widget):
 
     def rows(self, width: int, height: int) -> Sequence[Content]:
         """The rows to draw, at most `height` of at most `width` cells."""
-        raise NotImplementedError
+        raise NotImplementedError  # no abstractmethod: a widget's own metaclass does not enforce one
 
     def heading(self, width: int) -> Content | None:
         """The title in the border, if the panel has one."""
