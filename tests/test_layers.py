@@ -48,7 +48,8 @@ ALLOWED: dict[str, set[str]] = {
     "ui": {"errors", "monitor.snapshot", "monitor.feed", "resources", "visible"},
     "feeds": {"captures", "errors", "events", "formats", "monitor", "references", "scrape", "sources"},
     "demo": {"captures", "errors", "feeds", "references", "resources", "sources"},
-    "cli": {"", "commands", "errors", "visible"},
+    "options": {"commands"},  # how a share is written
+    "cli": {"", "commands", "errors", "options", "visible"},
     "commands": {
         "analysis",
         "captures",
