@@ -36,8 +36,8 @@ class Pane:
         folder.mkdir()
         self.env = {**os.environ, "TMUX_TMPDIR": str(folder)}
         self.env.pop("TMUX", None)
-        self._pipe = folder / "pipe"
-        os.mkfifo(self._pipe)
+        self._folder = folder
+        self._starts = 0
         self._writer: FileIO | None = None
         self.written = 0
 
@@ -45,10 +45,15 @@ class Pane:
         subprocess.run(["tmux", *words], env=self.env, check=True, capture_output=True, timeout=20)
 
     def start(self, *, history: int = 2000) -> None:
+        # A pipe of its own for each start: the reader of the pane before may still be about to end, and a writer
+        # that it let in would find the pipe broken a moment later.
+        self._starts += 1
+        pipe = self._folder / f"pipe-{self._starts}"
+        os.mkfifo(pipe)
         self.tmux("-f", "/dev/null", "start-server", ";", "set-option", "-g", "history-limit", str(history), ";",
-                  "new-session", "-d", "-s", "spec", "-x", "80", "-y", "10", f"cat '{self._pipe}'")  # fmt: skip
+                  "new-session", "-d", "-s", "spec", "-x", "80", "-y", "10", f"cat '{pipe}'")  # fmt: skip
         self._close()
-        self._writer = self._pipe.open("wb", buffering=0)
+        self._writer = pipe.open("wb", buffering=0)
 
     def write(self, count: int, *, width: int = 0) -> None:
         lines = [
