@@ -81,6 +81,30 @@ class TpModelWorker(BaseTpWorker):
         return GenerationBatchResult()
 """
 
+# Up to 0.5.3 a server without speculation overlaps by a thread: the scheduler hands a batch over and goes on.
+OVERLAP_THREAD = """
+import queue, threading
+import torch
+from sglang.srt.managers.batch import GenerationBatchResult
+from sglang.srt.managers.tp_worker import TpModelWorker
+class TpModelWorkerClient:
+    def __init__(self, server_args):
+        self.worker = TpModelWorker(server_args)
+        self.input_queue = queue.Queue()
+        threading.Thread(target=self.forward_thread_func, daemon=True).start()
+    def forward_thread_func(self):
+        while True:
+            batch, result = self.input_queue.get()
+            torch.work(0.25)
+            self.worker.forward_batch_generation(batch)
+            result.launched.set()
+    def forward_batch_generation(self, batch):
+        result = GenerationBatchResult()
+        result.launched = threading.Event()
+        self.input_queue.put((batch, result))
+        return result
+"""
+
 SCHEDULER = """
 import logging, sys, types
 import torch
@@ -115,7 +139,7 @@ class Scheduler:
         MAKE_WORKER
 
     def run_batch(self, batch):
-        torch.work(0.25)
+        SCHEDULING
         result = self.call(batch)
         if isinstance(result, tuple):
             wrapped = GenerationBatchResult()
@@ -130,6 +154,8 @@ class Scheduler:
         CALL
 
     def process_batch_result(self, batch, result, launch_done=None):
+        if (launched := getattr(result, "launched", None)) is not None:
+            assert launched.wait(30)
         if batch.forward_mode.is_decode() and getattr(result, "pending", None) is not None:
             result.ACCEPTED = result.pending
 

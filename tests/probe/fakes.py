@@ -15,6 +15,7 @@ from tests.probe.fake_server import (
     ENGINE,
     HOOK_REGISTRY,
     LAUNCH,
+    OVERLAP_THREAD,
     PLUGINS,
     SCHEDULER,
     TORCH,
@@ -53,6 +54,7 @@ class Fake:
     publishes: bool = False
     accepted: str = "num_correct_drafts"
     overlap: int = 0
+    is_threaded: bool = False  # the target's step runs in a thread of its own
     ranks: str = "scheduler"
     has_cuda: bool = True
     tp_size: int = 1
@@ -71,6 +73,11 @@ class Fake:
                 f"from sglang.srt.speculative.{self.module} import {self.owner}; "
                 f"return {self.owner}(self.server_args, self.tp_worker)"
             )
+        if self.is_threaded:
+            make = (
+                "from sglang.srt.managers.tp_worker_overlap_thread import TpModelWorkerClient; "
+                "return TpModelWorkerClient(self.server_args)"
+            )
         has = self.has_plugins
         plugins = "from sglang.srt.plugins import load_plugins" if has else ""
         load = "load_plugins()" if has else "pass"
@@ -84,6 +91,7 @@ class Fake:
             SCHEDULER.replace("LOAD_PLUGINS", load)
             .replace("PLUGINS", plugins)
             .replace("MAKE_WORKER", make)
+            .replace("SCHEDULING", "pass" if self.is_threaded else "torch.work(0.25)")
             .replace("CALL", call)
             .replace("ACCEPTED", self.accepted)
             .replace("OVERLAP", str(self.overlap))
@@ -111,6 +119,8 @@ class Fake:
             # A module that the server does not use must stay unimported.
             "sglang/srt/speculative/eagle_worker_v2.py": 'raise AssertionError("imported for nothing")',
         }
+        if self.is_threaded:
+            files["sglang/srt/managers/tp_worker_overlap_thread.py"] = OVERLAP_THREAD
         if has:
             files["sglang/srt/plugins/__init__.py"] = PLUGINS
             files["sglang/srt/plugins/hook_registry.py"] = HOOK_REGISTRY
@@ -230,5 +240,6 @@ LAYOUTS: tuple[Fake, ...] = (
     replace(_UNO, name="uno-without-plugins", overlap=1),  # the other way in meets a static method too
     _of_0_5_16(replace(_target_only("a-worker-of-tomorrow", "tomorrow_worker", "TomorrowWorker"), accept="")),
     _BASELINE,
+    replace(_BASELINE, name="0.5.3-baseline-in-a-thread", batch="Bare(batch)", overlap=1, is_threaded=True),
     _of_0_5_16(replace(_BASELINE, name="0.5.16-baseline")),
 )
