@@ -395,6 +395,25 @@ def formats_explain(**given: Any) -> int:
     return run(**given)
 
 
+@cli.command(
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+    epilog="Example: specmon serve connect gpu01 --reference nccl-tuned",
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option("--port", type=click.IntRange(1, 65535), default=8000, show_default=True)
+@click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED, metavar="COMMAND [ARG]...")
+def serve(**given: Any) -> int:
+    """Show the screen of `connect`, `replay` or `demo` in a browser on this machine.
+
+    What follows is a command line of specmon; each visitor gets a process of its own. There is no login: whoever
+    reaches the page can do what you can do in the screen, so it listens on loopback, and answers only its own page.
+    Needs the extra: pip install 'specmon[web]'.
+    """
+    from specmon.commands.serve import serve as run
+
+    return run(**given)
+
+
 @cli.group(short_help="Record baselines with their conditions, list and compare them.")
 def reference() -> None:
     """Recorded baselines with their conditions, so that a baseline that has changed is found out.

@@ -19,9 +19,19 @@ from specmon.reports.plain import plain_lines
 
 
 def has_screen() -> bool:
-    """A terminal to draw on. Textual draws on stderr and reads stdin, so all three must be one."""
+    """A terminal to draw on. Textual draws on stderr and reads stdin, so all three must be one.
+
+    In a browser (`specmon serve`) the driver stands for it.
+    """
+    if is_in_browser():
+        return True
     streams = (sys.stdin, sys.stdout, sys.stderr)
     return all(stream is not None and stream.isatty() for stream in streams) and os.environ.get("TERM") != "dumb"
+
+
+def is_in_browser() -> bool:
+    """Whether this process draws for a browser, as textual-serve starts it."""
+    return "web_driver" in os.environ.get("TEXTUAL_DRIVER", "")
 
 
 async def show(
@@ -64,7 +74,7 @@ def _ended_by_signals(leave: Callable[..., object]) -> Iterator[None]:
 
 
 def _can_write_utf8() -> bool:
-    return (sys.stderr.encoding or "").lower().replace("-", "") == "utf8"
+    return is_in_browser() or (sys.stderr.encoding or "").lower().replace("-", "") == "utf8"
 
 
 async def print_lines(feed: Feed, *, interval_s: float, write: Callable[[str], object], is_ascii: bool = False) -> None:
