@@ -158,3 +158,20 @@ def test_a_wrong_line_is_told_before_anything_is_served(words: list[str], senten
     assert done.returncode == 2
     assert sentence in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_an_address_that_others_reach_is_warned_about() -> None:
+    with socket.socket() as free:
+        free.bind(("0.0.0.0", 0))
+        port = free.getsockname()[1]
+    with subprocess.Popen(
+        [sys.executable, "-m", "specmon", "serve", "--host", "0.0.0.0", "--port", str(port), "demo"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as server:
+        assert server.stdout is not None
+        assert server.stderr is not None
+        assert server.stdout.readline().startswith(f"Open http://0.0.0.0:{port} ")
+        server.terminate()
+        assert "there is no login: whoever opens the page can do what you can do" in server.stderr.read()
