@@ -74,12 +74,11 @@ def is_own_page(host_header: str, origin: str | None, host: str) -> bool:
 
 def _check(words: Sequence[str]) -> None:
     """A wrong option is told here, not in the browser of the first visitor."""
-    from specmon.cli import cli
-
-    command = cli.commands[words[0]]
     if not {"-h", "--help"}.isdisjoint(words):
         raise ConfigError(f"see `specmon {words[0]} --help`.")
-    command.make_context(f"specmon {words[0]}", list(words[1:]))
+    program = click.get_current_context().find_root().command
+    if isinstance(program, click.Group):
+        program.commands[words[0]].make_context(f"specmon {words[0]}", list(words[1:]))
 
 
 async def _run(host: str, port: int, command: str) -> None:
