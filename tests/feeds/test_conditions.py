@@ -22,6 +22,7 @@ from specmon.demo.server import demo_server
 from specmon.demo.world import CaptureWorld
 from specmon.errors import SourceLost
 from specmon.feeds.conditions import ProcessConditions, checked, fingerprint_of, versions_of, why_not_asked
+from specmon.feeds.trails import FileTrail
 from specmon.resources import bundled
 from specmon.sources.discovery import find_servers
 from specmon.sources.engines import SGLANG
@@ -160,7 +161,7 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
 @pytest.mark.sshd
 async def test_one_connection_gives_flags_environment_versions_and_gpus(host: Host) -> None:
     async with SshHost("127.0.0.1", host.sshd.settings) as machine:
-        seen = await ProcessConditions(machine, str(host.log)).read()
+        seen = await ProcessConditions(machine, FileTrail(str(host.log))).read()
     found = seen.fingerprint
     assert found is not None
     assert seen.reason == ""
@@ -189,8 +190,8 @@ async def test_log_is_found_through_a_link(host: Host) -> None:
     link = host.folder / "link to.log"
     link.symlink_to(host.log)
     async with SshHost("127.0.0.1", host.sshd.settings) as machine:
-        seen = await ProcessConditions(machine, str(link)).read()
-        other = await ProcessConditions(machine, str(host.folder / "other.log")).read()
+        seen = await ProcessConditions(machine, FileTrail(str(link))).read()
+        other = await ProcessConditions(machine, FileTrail(str(host.folder / "other.log"))).read()
     assert seen.fingerprint is not None
     assert other.fingerprint is None
     assert other.reason.startswith(
@@ -202,7 +203,7 @@ async def test_log_is_found_through_a_link(host: Host) -> None:
 async def test_forwarding_that_is_forbidden_leaves_the_packages_version(host: Host, tmp_path: Path) -> None:
     with running_sshd(tmp_path, "AllowTcpForwarding no") as sshd:
         async with SshHost("127.0.0.1", sshd.settings) as machine:
-            seen = await ProcessConditions(machine, str(host.log)).read()
+            seen = await ProcessConditions(machine, FileTrail(str(host.log))).read()
             with pytest.raises(Exception, match="the SSH server allows no forwarding"):
                 await machine.exchange("127.0.0.1", host.port, b"", is_whole=is_whole, limit_bytes=9, timeout_s=5)
     assert seen.fingerprint is not None
@@ -242,7 +243,7 @@ async def test_command_that_times_out_leaves_the_connection_as_it_was(host: Host
 async def test_local_server_is_asked_without_ssh_and_a_wanted_key_is_told(tmp_path: Path) -> None:
     with playing(tmp_path, free_port(), env={"PAGE_STATUS": "401"}):
         shutil.rmtree(tmp_path / "venv" / "lib")
-        seen = await ProcessConditions(ThisMachine(), str(tmp_path / "server.log")).read()
+        seen = await ProcessConditions(ThisMachine(), FileTrail(str(tmp_path / "server.log"))).read()
     assert seen.fingerprint is not None
     assert seen.fingerprint.versions is None or "engine" not in seen.fingerprint.versions
     assert "wants an API key, and specmon keeps none" in seen.reason
@@ -266,7 +267,7 @@ class Counting(ThisMachine):
 @needs_proc
 async def test_versions_and_gpus_are_read_once_for_each_process(tmp_path: Path) -> None:
     machine, port = Counting(), free_port()
-    conditions = ProcessConditions(machine, str(tmp_path / "server.log"))
+    conditions = ProcessConditions(machine, FileTrail(str(tmp_path / "server.log")))
     processes = set()
     for _ in range(2):
         with playing(tmp_path, port):
@@ -300,7 +301,7 @@ class Failing(ThisMachine):
 )
 async def test_step_that_fails_loses_none_of_the_others(word: str, reason: str, engine: str, tmp_path: Path) -> None:
     with playing(tmp_path, free_port()):
-        seen = await ProcessConditions(Failing(word), str(tmp_path / "server.log")).read()
+        seen = await ProcessConditions(Failing(word), FileTrail(str(tmp_path / "server.log"))).read()
     found = seen.fingerprint
     assert found is not None
     assert reason in seen.reason
@@ -322,7 +323,7 @@ class AsNobody(ThisMachine):
 @pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="only root can become another user")
 async def test_process_of_another_user_is_told_and_proves_nothing(tmp_path: Path) -> None:
     with playing(tmp_path, free_port()) as server:
-        seen = await ProcessConditions(AsNobody(), str(tmp_path / "server.log")).read()
+        seen = await ProcessConditions(AsNobody(), FileTrail(str(tmp_path / "server.log"))).read()
     assert seen.fingerprint is None
     assert "another user's" in seen.reason
     assert str(server.pid) in seen.reason.partition("process ")[2].split()  # beside other servers of this machine
@@ -393,7 +394,7 @@ async def test_demo_shows_whole_fingerprints_of_the_story() -> None:
     capture = open_capture(bundled("fixtures") / "story")
     world = CaptureWorld(capture, speed=1.0, clock=lambda: 0.0)
     async with demo_server(world) as server, server.host() as machine:
-        seen = await ProcessConditions(machine, "/var/log/sglang/base.log").read()
+        seen = await ProcessConditions(machine, FileTrail("/var/log/sglang/base.log")).read()
     assert seen.reason == ""
     found = seen.fingerprint
     assert found is not None

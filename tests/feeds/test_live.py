@@ -8,8 +8,9 @@ from collections.abc import AsyncIterator, Sequence
 import pytest
 
 from specmon.errors import SourceLost
-from specmon.feeds.conditions import fingerprint_of, writer_of
+from specmon.feeds.conditions import fingerprint_of
 from specmon.feeds.live import LOOKS_AFTER_LAUNCH_S, Channel, LiveFeed, Seen
+from specmon.feeds.trails import writer_of
 from specmon.monitor.session import Session
 from specmon.references.diff import compare
 from specmon.references.fingerprint import Fingerprint

@@ -133,11 +133,13 @@ class Container:
 class Pod:
     """A pod of the double of kubectl, with one container."""
 
-    def __init__(self, root: Path, name: str, *containers: str, created: str = "2026-11-30T10:00:00Z") -> None:
+    def __init__(
+        self, root: Path, name: str, *containers: str, created: str = "2026-11-30T10:00:00Z", node: str = "node-1"
+    ) -> None:
         self.folder = root / name
         self.folder.mkdir(exist_ok=True)
         self._names = containers or ("server",)
-        self._name, self._created = name, created
+        self._name, self._created, self._node = name, created, node
         self._key = ""
         self.written = 0
         self._last: dict[str, Any] = {}
@@ -165,7 +167,7 @@ class Pod:
         ]
         pod = {
             "metadata": {"name": self._name, "creationTimestamp": self._created, "uid": self._name},
-            "spec": {"containers": [{"name": name} for name in self._names]},
+            "spec": {"containers": [{"name": name} for name in self._names], "nodeName": self._node},
             "status": {"phase": "Running", "containerStatuses": statuses},
         }
         part = self.folder / "part"

@@ -231,7 +231,7 @@ ID = "3f2a" * 16
         ("0::/user.slice/user-1000.slice/user@1000.service/init.scope\n", None),
         (f"0::/system.slice/docker-{ID}.scope\n", Keeper("container", "3f2a3f2a3f2a")),
         (f"12:cpu:/docker/{ID}\n0::/docker/{ID}\n", Keeper("container", "3f2a3f2a3f2a")),
-        (f"0::/machine.slice/libpod-{ID}.scope/container\n", Keeper("container", "3f2a3f2a3f2a")),
+        (f"0::/machine.slice/libpod-{ID}.scope/container\n", Keeper("container", "3f2a3f2a3f2a", client="podman")),
         (
             f"0::/kubepods.slice/kubepods-pod1.slice/cri-containerd-{ID}.scope\n",
             Keeper("pod", "3f2a3f2a3f2a"),

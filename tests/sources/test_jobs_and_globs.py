@@ -10,14 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from specmon.commands.places import Hosts, file_at, open_source, resolved
+from specmon.commands.opening import file_on
+from specmon.commands.places import Hosts, open_source, resolved
 from specmon.errors import SourceRefused, UnreadableInput
 from specmon.sources.address import parse_source
 from specmon.sources.command import CommandSource
 from specmon.sources.events import CaughtUp, Gap, Refused, Rotated, SourceEvent, Waiting
 from specmon.sources.joined import Joined
 from specmon.sources.local import LocalFile
-from specmon.sources.machine import StreamingMachine
+from specmon.sources.machine import StreamingMachine, ThisMachine
 from specmon.sources.matches import Match, local_matches, remote_matches
 from specmon.sources.newest_file import NewestFile
 from specmon.sources.slurm import find_job
@@ -141,11 +142,10 @@ def newest(pattern: Path, machine: StreamingMachine | None = None) -> NewestFile
     async def find() -> list[Match]:
         return local_matches(str(pattern)) if machine is None else await remote_matches(machine, str(pattern))
 
-    hosts = Hosts()
     return NewestFile(
         str(pattern),
         find,
-        lambda path, _: file_at(None, path, hosts, follow=True, backfill_bytes=None),
+        lambda path, _: file_on(ThisMachine(), path, follow=True, backfill_bytes=None),
         pace=PACE,
         look_s=0.05,
         silent_s=0.3,

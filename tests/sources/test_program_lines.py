@@ -257,7 +257,7 @@ SCONTROL = (
 
 def test_job_s_files_are_read_from_scontrol() -> None:
     assert parse_scontrol(SCONTROL + "\n") == [
-        Job("RUNNING", "/home/me/logs/spec-4711.out", "/home/me/logs/spec-4711.err")
+        Job("RUNNING", "/home/me/logs/spec-4711.out", "/home/me/logs/spec-4711.err", "4711", "gpu03")
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -11,14 +12,18 @@ import asyncssh
 
 from specmon.commands.connect import rivals_sentence
 from specmon.commands.discover import metrics_of, unread
-from specmon.commands.survey import Target, ago, choose, source_of
-from specmon.errors import SpecmonError
+from specmon.commands.opening import file_on, matches_on
+from specmon.commands.programs import open_program
+from specmon.commands.survey import Candidate, LogOfServer, Target, ago, choose, look_around, source_of
+from specmon.errors import SourceLost, SourceRefused, SpecmonError
 from specmon.monitor.session import Session
-from specmon.sources.discovery import DiscoveredServer, Discovery, discover
-from specmon.sources.events import Chunk
+from specmon.sources.address import ProgramPlace
+from specmon.sources.discovery import DiscoveredServer, Discovery
+from specmon.sources.events import Chunk, Refused, Waiting
 from specmon.sources.examine import NEEDED, examine, read_clock, read_end, read_growth
 from specmon.sources.http import get, is_whole, read_answer
 from specmon.sources.machine import ForwardingRefused, PortClosed
+from specmon.sources.matches import newest
 from specmon.sources.old_logs import read_head
 from specmon.sources.ssh import SshHost
 from specmon.sources.ssh_config import ignored_settings
@@ -29,6 +34,7 @@ MOST_SKEW_S = 2.0  # ages on the screen would be wrong by as much
 _GROWTH_S = 2.0
 _END_BYTES = 262144
 _STARTING_S = 60.0
+_KEPT_LIMIT_S = 30.0
 _METRICS_BYTES = 8 << 20
 _METRICS_LIMIT_S = 10.0
 
@@ -56,7 +62,7 @@ async def check_host(machine: Target) -> AsyncIterator[Check]:
     try:
         yield await _shell(machine)
         yield await _clock(machine)
-        found = await discover(machine)
+        found = await look_around(machine)
     except SpecmonError as error:
         yield Check(
             "shell",
@@ -164,8 +170,11 @@ async def _server(machine: Target, server: DiscoveredServer) -> AsyncIterator[Ch
     title = f"process {pid}: {server.role} {server.engine}, port {server.port}"
     for reason in unread(server):
         yield Check("permissions", "note", f"{title}: {reason}", "Log in as its user or as root to see all.", pid)
-    path = server.log_path
-    if path is None:
+    path, place = server.log_path, Candidate(machine, server).place
+    if path is None and place is not None:
+        async for check in _kept_log(machine, server, place, title):
+            yield check
+    elif path is None:
         mend = (
             f"Read it with `{server.log.by_hand}`."
             if server.log.by_hand
@@ -178,6 +187,36 @@ async def _server(machine: Target, server: DiscoveredServer) -> AsyncIterator[Ch
         async for check in _log(machine, server, path, title):
             yield check
     yield await _metrics(machine, server, title)
+
+
+async def _kept_log(machine: Target, server: DiscoveredServer, place: LogOfServer, title: str) -> AsyncIterator[Check]:
+    """Whether this user may read what a program keeps, and whether a server's lines are in it."""
+    if isinstance(place, ProgramPlace):
+        source = open_program(place, machine, follow=False, backfill_bytes=_END_BYTES)
+    else:
+        found = newest(await matches_on(machine, place.path))
+        path = place.path if found is None else found.path
+        source = file_on(machine, path, follow=False, backfill_bytes=_END_BYTES)
+    parts: list[bytes] = []
+    try:
+        async with asyncio.timeout(_KEPT_LIMIT_S):
+            async for event in source.events():
+                if isinstance(event, Refused):
+                    raise SourceRefused(event.reason)
+                if isinstance(event, Waiting):
+                    raise SourceLost(event.reason)
+                if isinstance(event, Chunk):
+                    parts.append(event.data)
+    except TimeoutError:
+        yield Check("log", "fault", f"{title}: {place} gives no answer in time", "Try the same by hand.", server.pid)
+        return
+    except SpecmonError as error:
+        fault, _, mend = str(error).partition(". ")
+        yield Check("log", "fault", f"{title}: {fault}", mend or "Log in as a user who may read it.", server.pid)
+        return
+    data = b"".join(parts)
+    yield Check("log", "ok", f"{title}: {server.keeper or 'tmux'} keeps it, read as {place}", pid=server.pid)
+    yield _format(server, str(place), data, b"")
 
 
 async def _log(machine: Target, server: DiscoveredServer, path: str, title: str) -> AsyncIterator[Check]:

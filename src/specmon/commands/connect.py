@@ -11,6 +11,7 @@ import click
 
 from specmon.captures.writer import make_folder
 from specmon.commands.asking import UserPrompt
+from specmon.commands.behind import conditions_of, conditions_on, counters_of
 from specmon.commands.dialects import reader_of
 from specmon.commands.places import Hosts, SshOptions, open_source, parse_sides, resolved
 from specmon.commands.recording import recorder_of
@@ -30,16 +31,14 @@ from specmon.commands.survey import (
     survey,
 )
 from specmon.errors import SourceRefused
-from specmon.feeds.conditions import ProcessConditions
 from specmon.feeds.counters import MetricsPage
 from specmon.feeds.live import Channel, LiveFeed
 from specmon.monitor.asking import asked_load
 from specmon.monitor.session import Session
 from specmon.monitor.snapshot import Role
-from specmon.sources.address import LocalPlace, Place, RemotePlace, SourceAddress, host_of, parse_host
+from specmon.sources.address import LocalPlace, SourceAddress, host_of, parse_host
 from specmon.sources.discovery import Discovery
 from specmon.sources.follow import Pace
-from specmon.sources.machine import ThisMachine
 from specmon.sources.ssh import SshHost
 from specmon.visible import visible
 
@@ -124,28 +123,6 @@ async def named_channels(
     return channels
 
 
-def conditions_of(place: Place, hosts: Hosts) -> ProcessConditions | None:
-    """Who is asked about the process that writes a log; None where no process of a machine can be told."""
-    match place:
-        case RemotePlace(host, path) if not place.is_glob:
-            return ProcessConditions(hosts.at(host), path)
-        case LocalPlace(path) if not place.is_glob:
-            return ProcessConditions(ThisMachine(), path)
-        case _:
-            return None
-
-
-def counters_of(place: Place, hosts: Hosts) -> MetricsPage | None:
-    """Whose ports are asked for a metrics page; None where no machine can be told."""
-    match place:
-        case RemotePlace(host):
-            return MetricsPage(hosts.at(host))
-        case LocalPlace() if not place.is_glob:
-            return MetricsPage(ThisMachine())
-        case _:
-            return None
-
-
 async def _found(
     session: Session, machines: Sequence[Target], *, from_start: bool, can_choose_later: bool
 ) -> list[Channel]:
@@ -200,7 +177,7 @@ def _stand_in(session: Session, ended: FinishedRun, key: str) -> Channel:
         f"written {ago(ended.age_s)}. Name another log with {_OPTIONS[ended.role]}."
     )
     click.echo(f"specmon: {visible(sentence)}", err=True)
-    source = follower(ended.machine, path)
+    source = follower(ended.machine, LocalPlace(path))
     server = session.add(key, source.name, label=f"{visible(PurePosixPath(path).name)} (ended run)")
     server.ended_run_at = ended.log.modified_at if ended.age_s is None else time.time() - ended.age_s
     session.tell(key, time.time(), sentence)
@@ -234,11 +211,10 @@ def chosen_channels(
         click.echo(f"specmon: {visible(told)}", err=True)
     channels: list[Channel] = []
     for number, candidate in enumerate(choice.followed, start=first):
-        machine, server = candidate.machine, candidate.server
-        assert server.log_path is not None
+        machine, server, place = candidate.machine, candidate.server, candidate.place
+        assert place is not None
         key = f"{number}"
-        source = follower(machine, server.log_path, from_start=from_start, pace=pace)
+        source = follower(machine, place, from_start=from_start, pace=pace)
         session.add(key, source.name, label=None if host_name is None else f"{host_name}:{server.port}")
-        conditions = ProcessConditions(machine, server.log_path)
-        channels.append(Channel(key, source, conditions, MetricsPage(machine)))
+        channels.append(Channel(key, source, conditions_on(machine, place), MetricsPage(machine)))
     return channels

@@ -158,6 +158,8 @@ def _facts(candidate: Candidate, host_time: float | None) -> Iterator[tuple[str,
     if server.log_path is not None:
         note = f" ({server.log_reason})" if server.log_reason else ""
         yield "log", f"{server.log_path}, {'through tee' if server.log.kind == 'tee' else 'a file'}{note}"
+    elif candidate.place is not None:
+        yield "log", f"{server.log_reason}: {candidate.source}"
     else:
         yield "log", server.log_reason
     for reason in unread(server):
@@ -181,7 +183,7 @@ def _server(candidate: Candidate, choice: Choice) -> dict[str, Json]:
         "log": {
             "kind": server.log.kind,
             "path": server.log_path,
-            "source": None if server.log_path is None else candidate.source,
+            "source": None if candidate.place is None else candidate.source,
             "reason": server.log_reason or None,
             "by_hand": server.log.by_hand or None,
         },

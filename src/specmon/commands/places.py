@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypedDict
 
+from specmon.commands.opening import file_on, newest_on
 from specmon.errors import UnreadableInput
 from specmon.monitor.snapshot import Role
 from specmon.sources.address import (
@@ -25,7 +26,7 @@ from specmon.sources.files import expand_glob, is_pipe, look_at
 from specmon.sources.looks import NoFile
 
 if TYPE_CHECKING:  # asyncssh takes longer to import than many a log to read
-    from specmon.sources.machine import StreamingMachine
+    from specmon.sources.machine import ThisMachine
     from specmon.sources.ssh import SshHost, SshSettings
     from specmon.sources.ssh_login import Prompt, Question
 
@@ -71,7 +72,7 @@ class Hosts:
             self._open[address] = SshHost(address, settings, prompt=self.prompt or ask_on_terminal)
         return self._open[address]
 
-    def machine(self, address: HostAddress | None) -> StreamingMachine:
+    def machine(self, address: HostAddress | None) -> SshHost | ThisMachine:
         """The host with an address, or this machine."""
         from specmon.sources.machine import ThisMachine
 
@@ -146,53 +147,26 @@ def open_source(
         case LocalPlace(path) if not follow and is_pipe(path):
             return Unpacked(PipeSource(path))
         case (LocalPlace(path) | RemotePlace(_, path)) as place if follow and place.is_glob:
-            return _newest(place, path, hosts, backfill)
+            return newest_on(hosts.machine(host_of(place)), str(place), path, backfill)
         case LocalPlace(path):
             return LocalFile(path, follow=follow, backfill_bytes=backfill)
         case RemotePlace(host, path):
-            from specmon.sources.remote_file import RemoteFile
-
-            remote = RemoteFile(hosts.at(host), path, follow=follow, backfill_bytes=backfill)
+            remote = file_on(hosts.at(host), path, follow=follow, backfill_bytes=backfill)
             return remote if follow else Unpacked(remote)
         case ProgramPlace() as place:
             from specmon.commands.programs import open_program
 
-            return open_program(place, hosts, follow=follow, backfill_bytes=backfill, is_plain=is_plain)
+            machine = hosts.machine(place.host)
+            return open_program(place, machine, follow=follow, backfill_bytes=backfill, is_plain=is_plain)
         case _:
             return Unpacked(StdinSource())
-
-
-def _newest(place: LocalPlace | RemotePlace, pattern: str, hosts: Hosts, backfill: int | None) -> Source:
-    from specmon.sources.matches import Match, local_matches, remote_matches
-    from specmon.sources.newest_file import NewestFile
-
-    host = host_of(place)
-
-    async def find() -> list[Match]:
-        return local_matches(pattern) if host is None else await remote_matches(hosts.at(host), pattern)
-
-    def open_file(path: str, is_first: bool) -> Source:
-        return file_at(host, path, hosts, follow=True, backfill_bytes=backfill if is_first else None)
-
-    return NewestFile(str(place), find, open_file)
-
-
-def file_at(host: HostAddress | None, path: str, hosts: Hosts, *, follow: bool, backfill_bytes: int | None) -> Source:
-    """A file of this machine or of a host."""
-    from specmon.sources.local import LocalFile
-
-    if host is None:
-        return LocalFile(path, follow=follow, backfill_bytes=backfill_bytes)
-    from specmon.sources.remote_file import RemoteFile
-
-    return RemoteFile(hosts.at(host), path, follow=follow, backfill_bytes=backfill_bytes)
 
 
 async def resolved(address: SourceAddress, hosts: Hosts, *, follow: bool) -> list[SourceAddress]:
     """What an address comes to: a server's log for its port; without following, each file that a pattern matches."""
     place = address.place
     if isinstance(place, PortPlace):
-        from specmon.commands.programs import log_of_port
+        from specmon.commands.ports import log_of_port
 
         return [SourceAddress(await log_of_port(place, hosts), address.label)]
     if follow:

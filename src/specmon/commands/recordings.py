@@ -131,7 +131,7 @@ async def _look_at_process(session: Session, key: str, place: Place, hosts: Host
     server = session.server(key)
     if server.run is not None or server.life is None or server.life.has_ended:
         return False
-    from specmon.commands.connect import conditions_of
+    from specmon.commands.behind import conditions_of
 
     if (conditions := conditions_of(place, hosts)) is None:
         return False

@@ -4,29 +4,32 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import TypeAlias
 
+from specmon.commands.opening import file_on, newest_on
 from specmon.commands.places import Hosts
+from specmon.commands.programs import open_program
 from specmon.errors import SpecmonError
 from specmon.monitor.session import Session
 from specmon.monitor.snapshot import Role
-from specmon.sources.address import parse_host
+from specmon.sources.address import LocalPlace, ProgramPlace, RemotePlace, parse_host
 from specmon.sources.discovery import DiscoveredServer, Discovery, discover
 from specmon.sources.events import Chunk, Source
 from specmon.sources.follow import BACKFILL_BYTES, Pace
-from specmon.sources.local import LocalFile
+from specmon.sources.log_place import keeper_of_log
 from specmon.sources.machine import ThisMachine
 from specmon.sources.old_logs import OldLog, list_logs, read_head
-from specmon.sources.remote_file import RemoteFile
 from specmon.sources.ssh import SshHost
+from specmon.sources.tmux import panes_by_terminal
 
 THIS_MACHINE = "local:"  # as in a SOURCE; `localhost` is reached over SSH, for it may be the near end of a tunnel
 _MOST_HEADS = 8  # of the logs beside a server's log, so many are looked into
 _SIDES = (Role.BASELINE, Role.SPECULATIVE)
 
 Target: TypeAlias = SshHost | ThisMachine
+LogOfServer: TypeAlias = LocalPlace | RemotePlace | ProgramPlace
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +40,21 @@ class Candidate:
     server: DiscoveredServer
 
     @property
+    def place(self) -> LogOfServer | None:
+        """Where its log can be followed: a file, or what keeps it; None when it has none."""
+        path = self.server.log_path
+        return place_on(self.machine, self.server.log.kept if path is None else LocalPlace(path))
+
+    @property
     def source(self) -> str:
         """What names its log on a command line; its process when it has none."""
-        path = self.server.log_path
-        if path is None:
-            return f"{self.machine.name}: process {self.server.pid}"
-        return source_of(self.machine, path)
+        match self.place:
+            case None:
+                return f"{self.machine.name}: process {self.server.pid}"
+            case LocalPlace(path):
+                return f"{THIS_MACHINE}{path}"
+            case place:
+                return str(place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,22 +88,49 @@ def machine_of(word: str, hosts: Hosts) -> Target:
     return ThisMachine() if word == THIS_MACHINE else hosts.at(parse_host(word))
 
 
+def place_on(machine: Target, place: ProgramPlace | LocalPlace | None) -> LogOfServer | None:
+    """What is at a place of that machine, as seen from here."""
+    if place is None or isinstance(machine, ThisMachine):
+        return place
+    if isinstance(place, ProgramPlace):
+        return replace(place, host=machine.address)
+    return RemotePlace(machine.address, place.path)
+
+
 def source_of(machine: Target, path: str) -> str:
     """A log of a machine as a SOURCE names it."""
     return f"{THIS_MACHINE}{path}" if isinstance(machine, ThisMachine) else f"{machine.name}:{path}"
 
 
-def follower(machine: Target, path: str, *, from_start: bool = False, pace: Pace | None = None) -> Source:
+def follower(machine: Target, place: LogOfServer, *, from_start: bool = False, pace: Pace | None = None) -> Source:
     """The log as a source that is followed for ever."""
     backfill = None if from_start else BACKFILL_BYTES
-    if isinstance(machine, ThisMachine):
-        return LocalFile(path, follow=True, backfill_bytes=backfill, pace=pace)
-    return RemoteFile(machine, path, backfill_bytes=backfill, pace=pace)
+    if isinstance(place, ProgramPlace):
+        return open_program(place, machine, follow=True, backfill_bytes=backfill)
+    if keeper_of_log(place.path) is not None and place.is_glob:
+        return newest_on(machine, str(place), place.path, backfill)
+    return file_on(machine, place.path, follow=True, backfill_bytes=backfill, pace=pace)
+
+
+async def look_around(machine: Target) -> Discovery:
+    """The servers of a machine; those that print to a terminal with the tmux pane that shows it, if there is one."""
+    found = await discover(machine)
+    if not any(server.log.kind == "terminal" for server in found.servers):
+        return found
+    panes = await panes_by_terminal(machine)
+    return replace(found, servers=tuple(_at_pane(server, panes) for server in found.servers))
+
+
+def _at_pane(server: DiscoveredServer, panes: Mapping[str, str]) -> DiscoveredServer:
+    pane = panes.get(server.log.terminal)
+    if server.log.kind != "terminal" or pane is None or server.keeper is not None:
+        return server
+    return replace(server, log=replace(server.log, kept=ProgramPlace("tmux", pane)))
 
 
 async def survey(machines: Sequence[Target]) -> list[tuple[Target, Discovery]]:
     """Look for servers on all machines at once."""
-    found = await asyncio.gather(*(discover(machine) for machine in machines))
+    found = await asyncio.gather(*(look_around(machine) for machine in machines))
     return list(zip(machines, found, strict=True))
 
 
@@ -102,10 +141,10 @@ def choose(found: Sequence[tuple[Target, Discovery]]) -> Choice:
     for machine, discovery in found:
         for server in discovery.servers:  # the oldest first
             candidate = Candidate(machine, server)
-            if server.log_path is None:
+            if candidate.place is None:
                 left_out.append((candidate, server.log_reason))
                 continue
-            key = machine.name, server.log_path
+            key = machine.name, candidate.source
             if (older := followed.pop(key, None)) is not None:
                 left_out.append((older, f"process {server.pid}, which is newer, writes to the same log"))
             followed[key] = candidate
@@ -126,7 +165,9 @@ async def finished_run(choice: Choice, found: Sequence[tuple[Target, Discovery]]
     times = {machine.name: discovery.host_time for machine, discovery in found}
     best: FinishedRun | None = None
     for candidate in choice.followed:
-        folder = str(PurePosixPath(candidate.server.log_path or "/").parent)
+        if candidate.server.log_path is None:
+            continue  # what keeps its log has no folder to look into
+        folder = str(PurePosixPath(candidate.server.log_path).parent)
         try:
             listed = await list_logs(candidate.machine, folder)
             ended = [log for log in listed if (candidate.machine.name, log.path) not in live]

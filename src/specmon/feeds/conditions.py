@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable
 from dataclasses import dataclass, field
 from typing import TypeVar
 from weakref import WeakKeyDictionary
@@ -12,20 +12,17 @@ from pydantic import JsonValue
 
 from specmon.errors import SpecmonError
 from specmon.feeds.live import Seen
+from specmon.feeds.trails import Trail
 from specmon.references.fingerprint import Fingerprint
-from specmon.sources.discovery import DiscoveredServer, Discovery, discover, engine_of, is_wanted
+from specmon.sources.discovery import DiscoveredServer, discover, engine_of, is_wanted
 from specmon.sources.engines import Engine
 from specmon.sources.gpus import Gpus, read_gpus
 from specmon.sources.machine import Machine
 from specmon.sources.nccl_conf import settings_beneath
-from specmon.sources.remote_commands import ResolvePath
-from specmon.sources.shell_words import behind_greeting
 from specmon.sources.surroundings import Surroundings, read_surroundings
 from specmon.sources.version_page import VersionAnswer, ask_version
 
 _Answer = TypeVar("_Answer")
-
-_LOOK_LIMIT_S = 10.0
 
 # Several servers of one machine are looked at one after the other: an SSH server allows few sessions at a time.
 _TURNS: WeakKeyDictionary[Machine, asyncio.Lock] = WeakKeyDictionary()
@@ -42,29 +39,26 @@ class _Known:
 
 
 class ProcessConditions:
-    """Finds the newest server process that writes to a path, and reads what can be known of its conditions.
+    """Finds the server process behind a log, and reads what can be known of its conditions.
 
     Everything is read-only, each step has its own time limit, and a step that fails loses none of the others. The
     environment is read at every look, since a server's children come late; versions, GPUs and configuration files once
     for each process.
     """
 
-    def __init__(self, host: Machine, path: str) -> None:
+    def __init__(self, host: Machine, trail: Trail) -> None:
         self._host = host
-        self._path = path
+        self._trail = trail
         self._process = ""
         self._known = _Known()
 
     async def read(self) -> Seen:
-        """The conditions now; no fingerprint when no process writes there. Raises SpecmonError when nobody can tell."""
+        """The conditions now; no fingerprint when no process is found. Raises SpecmonError when nobody can tell."""
         async with _TURNS.setdefault(self._host, asyncio.Lock()):
             found = await discover(self._host)
-            server = writer_of(self._path, found.servers)
-            if server is None and found.servers:
-                # Another way to the same file: through a link, or from the login folder.
-                server = writer_of(await real_path(self._host, self._path), found.servers)
-            if server is None:
-                return Seen(None, _no_writer(self._path, found))
+            server = await self._trail.find(self._host, found)
+            if isinstance(server, str):
+                return Seen(None, server)
             process = process_of(server)
             if process != self._process:
                 self._process, self._known = process, _Known()
@@ -96,18 +90,6 @@ class ProcessConditions:
             return None
         self._known.faults.pop(what, None)
         return answer
-
-
-async def real_path(host: Machine, path: str) -> str:
-    """The path without links, as /proc shows it; the same when the machine cannot tell."""
-    answer = (await host.run(ResolvePath(path).text(), timeout_s=_LOOK_LIMIT_S)).stdout
-    return behind_greeting(answer, b"/").decode("utf-8", "surrogateescape") or path
-
-
-def writer_of(path: str, servers: Sequence[DiscoveredServer]) -> DiscoveredServer | None:
-    """The process that writes a log; the newest, while an old one is still going down."""
-    writers = [server for server in servers if server.log_path == path]
-    return max(writers, key=lambda server: (server.started_at or 0.0, server.pid), default=None)
 
 
 def process_of(server: DiscoveredServer) -> str:
@@ -194,16 +176,6 @@ def _lacks(server: DiscoveredServer, found: Surroundings) -> bool:
     """Whether a later look may find more: at the start a process has not loaded its packages yet."""
     wanted = {engine_of(server).distribution, "torch"} - {None}
     return found.is_readable and not wanted <= found.packages.keys() and bool(engine_of(server).distribution)
-
-
-def _no_writer(path: str, found: Discovery) -> str:
-    if found.reason:
-        return found.reason
-    told = f"not read: launch flags, environment, versions and GPUs: no running server writes to {path} itself"
-    hidden = [f"{server.pid}" for server in found.servers if server.is_hidden]
-    if hidden:
-        return f"{told} as far as this user may see; process {' or '.join(hidden)} is another user's"
-    return f"{told} (it has ended, or a pipe stands between)"
 
 
 def _json(value: str | int | float | list[str] | list[int] | list[float]) -> JsonValue:

@@ -51,6 +51,7 @@ class DiscoveredServer:
     log: LogPlace = _UNSEEN  # the log's place with what keeps it
     user: str | None = None  # whose process it is
     keeper: Keeper | None = None  # the container, unit or job that it runs in
+    terminal: str | None = None  # that it was started at
     surroundings: ReadSurroundings | None = field(default=None, repr=False, compare=False)  # what to ask for the rest
 
     @property
@@ -137,6 +138,7 @@ def _server(
         log=log,
         user=launcher.user,
         keeper=keeper,
+        terminal=launcher.terminal,
         env=env,
         env_reason=env_reason,
         scheduler_pids=tuple(process.pid for process in schedulers),

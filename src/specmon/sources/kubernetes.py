@@ -98,9 +98,10 @@ class KubernetesLog:
             return Instance(_key(name, container, key), False, note)
         before = str(last.get("containerID") or "")
         previous = _key(name, container, before) if before else ""
+        node = str(pod.get("spec", {}).get("nodeName") or "")
         if "terminated" in state:
             return Instance(_key(name, container, key), False, _ended(state["terminated"]), previous=previous)
-        return Instance(_key(name, container, key), previous=previous)
+        return Instance(_key(name, container, key), previous=previous, node=node)
 
     def words(self, instance: Instance, resume: str | None, *, follow: bool, lines: int | None) -> tuple[str, ...]:
         pod, container, _ = instance.key.split(" ", 2)

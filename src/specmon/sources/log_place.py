@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
+from specmon.sources.address import LocalPlace, ProgramPlace
 from specmon.sources.processes import OutputTarget
 
 Kind = Literal[
@@ -26,7 +27,11 @@ Kind = Literal[
     "hidden",
 ]
 
-_CONTAINER = re.compile(r"(?:/docker/|/(?:docker|libpod|crio|cri-containerd|nerdctl)-|/libpod/)(?P<id>[0-9a-f]{64})")
+_CONTAINER = re.compile(
+    r"(?:/(?P<folder>docker|libpod)/|/(?P<prefix>docker|libpod|crio|cri-containerd|nerdctl)-)(?P<id>[0-9a-f]{64})"
+)
+_CLIENTS = {"docker": "docker", "libpod": "podman", "nerdctl": "nerdctl"}
+_KEPT_FILE = re.compile(r"/containers/(?:[^/]*/)?[^/]*?(?P<id>[0-9a-f]{12}|[0-9a-f]{64})(?:-json|\*)?\.log$")
 _LAST_ID = re.compile(r"[/-](?P<id>[0-9a-f]{64})(?:\.scope)?(?:$|/|\n)")
 _JOB = re.compile(r"/job_(?P<id>\d{1,12})(?:/|$|\n)")
 _UNIT = re.compile(r"/(?P<name>[A-Za-z0-9:_.@-]{1,250}\.service)(?=/|$|\n)")
@@ -40,6 +45,7 @@ class Keeper:
     kind: Literal["container", "pod", "unit", "job"]
     name: str  # short id of the container, name of the unit, number of the job
     is_users: bool = False  # a unit of the user's own service manager
+    client: str = "docker"  # the program that is asked about the container
 
     def __str__(self) -> str:
         word = {"container": "container", "pod": "pod container", "unit": "unit", "job": "slurm job"}[self.kind]
@@ -54,6 +60,8 @@ class LogPlace:
     path: str | None  # of the file that can be followed; None when there is none
     reason: str = ""  # why there is no path, or what to know about it
     by_hand: str = ""  # the command that shows it on the host, where a program keeps it
+    terminal: str = ""  # that it is printed to: /dev/pts/3
+    kept: ProgramPlace | LocalPlace | None = None  # where it can be followed instead, as seen on its own machine
 
 
 def keeper_of(cgroup: str) -> Keeper | None:
@@ -63,7 +71,8 @@ def keeper_of(cgroup: str) -> Keeper | None:
     if "kubepods" in cgroup and (found := _LAST_ID.search(cgroup)):
         return Keeper("pod", found["id"][:12])
     if found := _CONTAINER.search(cgroup):
-        return Keeper("container", found["id"][:12])
+        runtime = found["folder"] or found["prefix"]
+        return Keeper("container", found["id"][:12], client=_CLIENTS.get(runtime, "crictl"))
     units = [match["name"] for match in _UNIT.finditer(cgroup)]
     named = [name for name in units if _NO_SERVERS_UNIT.fullmatch(name) is None]
     if not named:
@@ -95,8 +104,9 @@ def log_place(
         reasons.append(f"{name} {_fate(kind, output)}")
     reason = "; ".join(dict.fromkeys(reasons))
     if keeper is not None and kinds[0] in ("pipe", "socket", "hidden"):
-        return LogPlace(keeper.kind, None, f"{keeper} keeps it ({reason})", _by_hand(keeper))
-    return LogPlace(kinds[0], None, reason)
+        return LogPlace(keeper.kind, None, f"{keeper} keeps it ({reason})", _by_hand(keeper), kept=kept_by(keeper))
+    terminal = (outputs[2].target or "") if kinds[0] == "terminal" else ""
+    return LogPlace(kinds[0], None, reason, terminal=terminal)
 
 
 def _kind(output: OutputTarget | None, teed: Mapping[str, str]) -> Kind:
@@ -140,10 +150,31 @@ def _fate(kind: Kind, output: OutputTarget | None) -> str:
 def _by_hand(keeper: Keeper) -> str:
     match keeper.kind:
         case "container":
-            return f"docker logs -f {keeper.name}"
+            return f"{keeper.client} logs -f {keeper.name}"
         case "pod":
             return f"crictl logs -f {keeper.name}"
         case "unit":
             return f"journalctl {'--user ' if keeper.is_users else ''}-f -u {keeper.name}"
         case "job":
             return f"scontrol show job {keeper.name}"
+
+
+def keeper_of_log(path: str) -> Keeper | None:
+    """The container whose log a runtime or the kubelet keeps at a path, or a pattern, that ends with its id."""
+    found = _KEPT_FILE.search(path)
+    return None if found is None else Keeper("container", found["id"][:12])
+
+
+def kept_by(keeper: Keeper) -> ProgramPlace | LocalPlace | None:
+    """Where the log of what a keeper runs can be followed; None when only a person can ask for it."""
+    match keeper.kind:
+        case "container" if keeper.client == "docker":
+            return ProgramPlace("docker", keeper.name)
+        case "unit":
+            return ProgramPlace("journal", keeper.name)
+        case "job":
+            return ProgramPlace("slurm", keeper.name)
+        case "pod":
+            # The kubelet keeps a link for every container of its node; its name ends with the container's id.
+            return LocalPlace(f"/var/log/containers/*-{keeper.name}*.log", is_glob=True)
+    return None

@@ -11,7 +11,10 @@ from specmon.sources.machine import Machine
 from specmon.sources.remote_commands import ReadProcesses
 from specmon.sources.shell_words import behind_greeting
 
-_PARENT, _START = 1, 19  # places in /proc/PID/stat, counted behind the name in brackets
+_PARENT, _TERMINAL, _START = 1, 4, 19  # places in /proc/PID/stat, counted behind the name in brackets
+
+
+_PTS_MAJOR = 136  # and the seven after it
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,7 @@ class RunningProcess:
     outputs: Mapping[int, OutputTarget] = field(default_factory=dict)  # by descriptor: 1 and 2
     user: str | None = None  # whose it is
     cgroup: str = ""  # /proc/PID/cgroup: tells containers, units and jobs
+    terminal: str | None = None  # that it was started at: /dev/pts/3
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +150,7 @@ def _process(facts: Mapping[bytes, list[bytes]], clock: _Clock) -> RunningProces
         pid = int(facts[b"process"][0])
         stat = _bytes(facts[b"stat"]).rsplit(b")", 1)[1].split()  # the name before may hold anything
         parent, start = int(stat[_PARENT]), int(stat[_START])
+        terminal = _terminal(int(stat[_TERMINAL]))
         cmdline = _bytes(facts[b"cmdline"])
     except (KeyError, IndexError, ValueError):
         return None
@@ -162,7 +167,13 @@ def _process(facts: Mapping[bytes, list[bytes]], clock: _Clock) -> RunningProces
             )
         elif b"notarget%d" % number in facts:
             outputs[number] = OutputTarget(None)
-    return RunningProcess(pid, parent, args, started_at, environ, outputs, user, _words(facts, b"cgroup"))
+    return RunningProcess(pid, parent, args, started_at, environ, outputs, user, _words(facts, b"cgroup"), terminal)
+
+
+def _terminal(device: int) -> str | None:
+    """The pseudo-terminal with a device number; None for every other device, and for none."""
+    major, minor = device >> 8 & 0xFFF, device & 0xFF | device >> 12 & 0xFFF00
+    return f"/dev/pts/{(major - _PTS_MAJOR) * 256 + minor}" if _PTS_MAJOR <= major < _PTS_MAJOR + 8 else None
 
 
 def _words(facts: Mapping[bytes, list[bytes]], name: bytes) -> str:

@@ -18,6 +18,7 @@ class Instance:
     note: str = ""  # why no line will come, when it does not run: "it has ended with status 137"
     start: str = ""  # changes when the same log gets another life
     previous: str = ""  # key of the one before, whose log can still be had
+    node: str = ""  # the machine that it runs on, where a cluster tells
 
 
 @dataclass(frozen=True, slots=True)

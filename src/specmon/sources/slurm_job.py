@@ -18,6 +18,8 @@ class Job:
     state: str
     out_path: str | None
     err_path: str | None
+    number: str = ""  # of this task alone, where the job is an array
+    node: str = ""  # the first machine that it runs on
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -42,7 +44,15 @@ def parse_scontrol(answer: str) -> list[Job]:
         }
         out, err = fields.get("StdOut"), fields.get("StdErr")
         work = fields.get("WorkDir", "")
-        jobs.append(Job(fields.get("JobState", ""), _path(out, work, names), _path(err or out, work, names)))
+        jobs.append(
+            Job(
+                fields.get("JobState", ""),
+                _path(out, work, names),
+                _path(err or out, work, names),
+                number=fields["JobId"],
+                node=names["N"],
+            )
+        )
     return jobs
 
 
@@ -64,7 +74,15 @@ def parse_sacct(answer: str, columns: tuple[str, ...]) -> list[Job]:
             "N": first_host(row.get("NodeList", "")),
         }
         out, err, work = row.get("StdOut"), row.get("StdErr"), row.get("WorkDir", "")
-        jobs.append(Job(row.get("State", ""), _path(out, work, names), _path(err or out, work, names)))
+        jobs.append(
+            Job(
+                row.get("State", ""),
+                _path(out, work, names),
+                _path(err or out, work, names),
+                number=raw,
+                node=names["N"],
+            )
+        )
     return jobs
 
 

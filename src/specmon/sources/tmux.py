@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 
-from specmon.errors import SourceLost, SourceRefused, UnreadableInput
+from specmon.errors import SourceLost, SourceRefused, SpecmonError, UnreadableInput
 from specmon.sources.events import CaughtUp, Chunk, Connected, Gap, Refused, Rotated, SourceEvent, Waiting
 from specmon.sources.follow import Pace, backoff_s
 from specmon.sources.machine import StreamingMachine
@@ -35,6 +35,27 @@ class _Look:
     screen: Screen
     is_alternate: bool  # a full-screen program hides what was printed
     is_dead: bool
+
+
+async def terminal_of(machine: StreamingMachine, name: str, pane: str) -> str | None:
+    """The terminal of a pane (/dev/pts/3). NotThere, SourceLost or SourceRefused when tmux cannot tell."""
+    words = ("tmux", "display-message", "-p", "-t", pane, "#{pane_tty}")
+    answer = await ask(machine, TMUX, name, words, was_reached=False)
+    if answer.status != 0:
+        raise TMUX.error(name, answer.said, was_reached=False)
+    told = answer.out.strip()
+    return told.decode("utf-8", "replace") if told.startswith(b"/dev/") else None
+
+
+async def panes_by_terminal(machine: StreamingMachine) -> dict[str, str]:
+    """By terminal, the pane (%3) of every tmux session of this user; nothing where there is no tmux."""
+    try:
+        words = ("tmux", "list-panes", "-a", "-F", "#{pane_tty} #{pane_id}")
+        answer = await ask(machine, TMUX, machine.name, words, was_reached=True)
+    except SpecmonError:
+        return {}
+    rows = (line.split() for line in answer.out.decode("utf-8", "replace").splitlines())
+    return {row[0]: row[1] for row in rows if answer.status == 0 and len(row) == 2}
 
 
 class TmuxSource:
