@@ -92,6 +92,7 @@ def cli() -> None:
 )
 @options.formats
 @options.ssh
+@options.pages
 @options.screen
 def connect(**given: Any) -> int:
     """Follow the logs of servers over SSH.
@@ -125,6 +126,7 @@ def discover(**given: Any) -> int:
 @click.argument("hosts", nargs=-1, metavar="[HOST]...")
 @options.host_format
 @options.ssh
+@options.pages
 def doctor(**given: Any) -> int:
     """Check all that lies between here and the figures of each HOST; without a HOST this machine.
 
@@ -211,6 +213,7 @@ def tail(**given: Any) -> int:
 )
 @click.option("--from-start", is_flag=True, help="Read each log from its beginning, not only its last megabytes.")
 @options.ssh
+@options.pages
 def capture(**given: Any) -> int:
     """Keep logs as they come, with arrival times and the conditions of their servers, in one folder.
 

@@ -124,6 +124,37 @@ def ssh(function: _Function) -> _Function:
     return gathered  # type: ignore[return-value]  # the same function with one more step before it
 
 
+_PAGE_NAMES = ("metrics_header_env", "metrics_ca", "metrics_insecure")
+
+
+def pages(function: _Function) -> _Function:
+    """How servers' own pages are asked for; the command gets all of it as `pages`."""
+
+    @wraps(function)
+    def gathered(**options: Any) -> Any:
+        pages = {name: options.pop(name) for name in _PAGE_NAMES}
+        return function(**options, pages=pages)
+
+    for option in (
+        click.option("--metrics-insecure", is_flag=True, help="Ask TLS servers without looking at their certificates."),
+        click.option(
+            "--metrics-ca",
+            metavar="FILE",
+            type=click.Path(path_type=Path),
+            help="Certificates (PEM) to trust TLS servers by, instead of the system's.",
+        ),
+        click.option(
+            "--metrics-header-env",
+            metavar="[HOST[:PORT]=]NAME",
+            multiple=True,
+            help="For servers with an API key: the variable that holds the Authorization header (`Bearer KEY`) for "
+            "HOST, else for the first; $SPECMON_METRICS_AUTHORIZATION does the same.",
+        ),
+    ):
+        gathered = option(gathered)
+    return gathered  # type: ignore[return-value]  # the same function with one more step before it
+
+
 def span(function: _Function) -> _Function:
     for option in (
         click.option(

@@ -21,13 +21,13 @@ from specmon.captures.reader import open_capture
 from specmon.demo.server import demo_server
 from specmon.demo.world import CaptureWorld
 from specmon.errors import SourceLost
-from specmon.feeds.conditions import ProcessConditions, checked, fingerprint_of, versions_of, why_not_asked
+from specmon.feeds.conditions import ProcessConditions, checked, fingerprint_of, speaks_tls, versions_of, why_not_asked
 from specmon.feeds.trails import FileTrail
 from specmon.resources import bundled
 from specmon.sources.discovery import find_servers
 from specmon.sources.engines import SGLANG
 from specmon.sources.gpus import Gpus
-from specmon.sources.http import get, is_whole
+from specmon.sources.http import AnswerEnd, get
 from specmon.sources.machine import CommandResult, Machine, PortClosed, ThisMachine
 from specmon.sources.nccl_conf import ConfFile
 from specmon.sources.processes import OutputTarget, ProcessListing, RunningProcess
@@ -205,7 +205,7 @@ async def test_forwarding_that_is_forbidden_leaves_the_packages_version(host: Ho
         async with SshHost("127.0.0.1", sshd.settings) as machine:
             seen = await ProcessConditions(machine, FileTrail(str(host.log))).read()
             with pytest.raises(Exception, match="the SSH server allows no forwarding"):
-                await machine.exchange("127.0.0.1", host.port, b"", is_whole=is_whole, limit_bytes=9, timeout_s=5)
+                await machine.exchange("127.0.0.1", host.port, b"", is_whole=AnswerEnd(), limit_bytes=9, timeout_s=5)
     assert seen.fingerprint is not None
     assert seen.fingerprint.versions is not None
     assert seen.fingerprint.versions["engine"] == "0.5.15"
@@ -217,13 +217,13 @@ async def test_port_answers_over_the_connection_or_says_why_not(host: Host) -> N
     async with SshHost("127.0.0.1", host.sshd.settings) as machine:
         page = get("/server_info", "127.0.0.1", host.port)
         answer = await machine.exchange(
-            "127.0.0.1", host.port, page, is_whole=is_whole, limit_bytes=1 << 20, timeout_s=5
+            "127.0.0.1", host.port, page, is_whole=AnswerEnd(), limit_bytes=1 << 20, timeout_s=5
         )
         assert json.loads(answer.partition(b"\r\n\r\n")[2])["version"] == "0.5.16"
         with pytest.raises(PortClosed, match="nobody listens on port"):
-            await machine.exchange("127.0.0.1", free_port(), page, is_whole=is_whole, limit_bytes=9, timeout_s=5)
+            await machine.exchange("127.0.0.1", free_port(), page, is_whole=AnswerEnd(), limit_bytes=9, timeout_s=5)
         with pytest.raises(SourceLost, match="no answer in time"):  # it waits for a request that never comes
-            await machine.exchange("127.0.0.1", host.port, b"", is_whole=is_whole, limit_bytes=9, timeout_s=0.3)
+            await machine.exchange("127.0.0.1", host.port, b"", is_whole=AnswerEnd(), limit_bytes=9, timeout_s=0.3)
         cut = await machine.exchange("127.0.0.1", host.port, page, is_whole=lambda _: False, limit_bytes=9, timeout_s=5)
         assert 9 <= len(cut) < 1 << 20
         assert (await machine.run("echo still here")).stdout == b"still here\n"
@@ -246,7 +246,7 @@ async def test_local_server_is_asked_without_ssh_and_a_wanted_key_is_told(tmp_pa
         seen = await ProcessConditions(ThisMachine(), FileTrail(str(tmp_path / "server.log"))).read()
     assert seen.fingerprint is not None
     assert seen.fingerprint.versions is None or "engine" not in seen.fingerprint.versions
-    assert "wants an API key, and specmon keeps none" in seen.reason
+    assert "wants an API key (put the header value" in seen.reason
     assert SECRET not in repr(seen)
 
 
@@ -375,14 +375,15 @@ def test_port_that_another_server_took_names_no_version() -> None:
     )
 
 
-def test_port_in_a_network_of_its_own_or_behind_tls_is_not_asked() -> None:
+def test_port_in_a_network_of_its_own_is_not_asked_and_tls_is_known_by_its_flags() -> None:
     (plain,) = find_servers(ProcessListing((server(),))).servers
     assert why_not_asked(plain, Surroundings()) is None
     assert why_not_asked(plain, Surroundings(network="other")) == (
         "port 30000 is in a network of its own (a container's)"
     )
     safe = replace(plain, flags={"ssl_keyfile": "/k", "ssl_certfile": "/c"})
-    assert why_not_asked(safe, Surroundings()) == "port 30000 speaks TLS only"
+    assert why_not_asked(safe, Surroundings()) is None
+    assert (speaks_tls(plain), speaks_tls(safe)) == (False, True)
 
 
 def test_machine_of_this_program_is_a_machine() -> None:

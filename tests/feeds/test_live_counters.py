@@ -18,7 +18,9 @@ from specmon.references.fingerprint import Fingerprint
 from specmon.scrape import PageRefused, Scrape
 from specmon.sources.events import Chunk, Connected, SourceEvent
 from specmon.sources.machine import CommandResult, ForwardingRefused, IsWhole, PortClosed, ThisMachine
+from specmon.sources.page import Door
 from specmon.sources.ssh import SshHost
+from specmon.sources.tls import TlsCheck, TlsFailed
 
 VLLM_PAGE = Path(__file__).parents[1] / "data" / "metrics" / "vllm-0.32.0-cpu-baseline-json-formatter.metrics-after.txt"
 LAUNCH = (
@@ -59,8 +61,18 @@ class Serving:
         raise AssertionError(command)
 
     async def exchange(
-        self, host: str, port: int, request: bytes, *, is_whole: IsWhole, limit_bytes: int, timeout_s: float
+        self,
+        host: str,
+        port: int,
+        request: bytes,
+        *,
+        is_whole: IsWhole,
+        limit_bytes: int,
+        timeout_s: float,
+        tls: TlsCheck | None = None,
     ) -> bytes:
+        if tls is not None:
+            raise TlsFailed("it speaks no TLS")
         self.asked.append((host, port, request))
         answer = self._answers[min(len(self.asked), len(self._answers)) - 1]
         if isinstance(answer, Exception):
@@ -72,7 +84,15 @@ class Growing(Serving):
     """A server that serves."""
 
     async def exchange(
-        self, host: str, port: int, request: bytes, *, is_whole: IsWhole, limit_bytes: int, timeout_s: float
+        self,
+        host: str,
+        port: int,
+        request: bytes,
+        *,
+        is_whole: IsWhole,
+        limit_bytes: int,
+        timeout_s: float,
+        tls: TlsCheck | None = None,
     ) -> bytes:
         self.asked.append((host, port, request))
         return response(200, page(len(self.asked)))
@@ -168,10 +188,14 @@ async def test_server_that_has_ended_is_not_asked() -> None:
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        (response(401, b""), "/metrics on port 30007 wants an API key, and specmon keeps none"),
+        (
+            response(401, b""),
+            "/metrics on port 30007 wants an API key (put the header value, as `Bearer KEY`, into a variable NAME and "
+            "give --metrics-header-env gpu1=NAME)",
+        ),
         (response(500, b""), "/metrics on port 30007 answers with status 500"),
         (b"\x15\x03\x01\x00\x02\x02\x46", "/metrics on port 30007 does not speak HTTP"),
-        (b"", "/metrics on port 30007 does not speak HTTP (TLS perhaps)"),
+        (b"", "/metrics on port 30007 does not speak HTTP: it hangs up"),
         (SourceLost("gpu1: no answer in time"), "/metrics on port 30007 gave no answer: gpu1: no answer in time"),
         (
             ForwardingRefused("gpu1: forwards nothing"),
@@ -212,7 +236,7 @@ async def test_page_that_comes_back_after_a_restart_is_used_again() -> None:
     ],
 )
 async def test_page_is_read_or_refused(body: bytes, look: CounterLook | None) -> None:
-    found = await MetricsPage(Serving(response(200, body))).read(None, 30000, 7.0)
+    found = await MetricsPage(Serving(response(200, body))).read(Door(None, 30000), 7.0)
     if look is None:
         assert isinstance(found.page, Scrape)
         assert found.page.at == 7.0
@@ -243,14 +267,14 @@ async def serving(body: bytes) -> AsyncIterator[int]:
 async def test_genuine_page_comes_over_the_ssh_connection(sshd: Sshd) -> None:
     body = VLLM_PAGE.read_bytes()
     async with serving(body) as port, SshHost("127.0.0.1", sshd.settings) as machine:
-        found = await MetricsPage(machine).read("0.0.0.0", port, 7.0)
+        found = await MetricsPage(machine).read(Door("0.0.0.0", port), 7.0)
     assert isinstance(found.page, Scrape)
     assert found.page.at == 7.0
     assert {"vllm:generation_tokens_total", "vllm:num_requests_running"} <= {s.name for s in found.page.samples}
 
 
 async def test_server_that_listens_and_never_answers_holds_nothing_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("specmon.sources.metrics_page._LIMIT_S", 0.2)
+    monkeypatch.setattr("specmon.sources.page.LIMIT_S", 0.2)
     has_left = asyncio.Event()
 
     async def hold(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -260,7 +284,7 @@ async def test_server_that_listens_and_never_answers_holds_nothing_up(monkeypatc
         has_left.set()
 
     async with await asyncio.start_server(hold, "127.0.0.1", 0) as server:
-        found = await MetricsPage(ThisMachine()).read(None, server.sockets[0].getsockname()[1], 7.0)
+        found = await MetricsPage(ThisMachine()).read(Door(None, server.sockets[0].getsockname()[1]), 7.0)
         await asyncio.wait_for(has_left.wait(), 5)
     assert found.page is None
     assert found.reason.endswith("gave no answer: this machine: no answer in time")

@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 
 from specmon.errors import SourceLost
 from specmon.sources.engines import LLAMA_CPP, SGLANG, VLLM
-from specmon.sources.http import get, is_whole, read_answer
+from specmon.sources.http import AnswerEnd, get, read_answer
 from specmon.sources.machine import CommandResult, ForwardingRefused, IsWhole, PortClosed
+from specmon.sources.page import Door, Pages
+from specmon.sources.tls import TlsCheck, TlsFailed
 from specmon.sources.version_page import VersionAnswer, ask_version
 
 
@@ -23,6 +25,12 @@ def response(status: int, body: bytes, *headers: str) -> bytes:
 def page(**values: object) -> bytes:
     body = json.dumps(values).encode()
     return response(200, body, f"Content-Length: {len(body)}")
+
+
+WANTED = (
+    "wants an API key (put the header value, as `Bearer KEY`, into a variable NAME and give "
+    "--metrics-header-env gpu1=NAME)"
+)
 
 
 class Answering:
@@ -38,8 +46,18 @@ class Answering:
         raise AssertionError(command)
 
     async def exchange(
-        self, host: str, port: int, request: bytes, *, is_whole: IsWhole, limit_bytes: int, timeout_s: float
+        self,
+        host: str,
+        port: int,
+        request: bytes,
+        *,
+        is_whole: IsWhole,
+        limit_bytes: int,
+        timeout_s: float,
+        tls: TlsCheck | None = None,
     ) -> bytes:
+        if tls is not None:
+            raise TlsFailed("it speaks no TLS")
         self.asked.append((host, port, request.split(b" ")[1].decode()))
         assert b"authorization" not in request.lower()
         answer = self._answers.pop(0)
@@ -50,31 +68,31 @@ class Answering:
 
 async def test_version_and_model_come_from_the_page() -> None:
     machine = Answering(page(version="0.5.16", model_path="/m", internal_states=[{"x": 1}]))
-    assert await ask_version(machine, SGLANG, "0.0.0.0", 30000) == VersionAnswer("0.5.16", model="/m")
+    assert await ask_version(Pages(machine), SGLANG, Door("0.0.0.0", 30000)) == VersionAnswer("0.5.16", model="/m")
     assert machine.asked == [("127.0.0.1", 30000, "/server_info")]
 
 
 async def test_older_page_is_asked_when_the_newer_is_not_there() -> None:
     machine = Answering(response(404, b"{}", "Content-Length: 2"), page(version="0.5.4"))
-    assert (await ask_version(machine, SGLANG, None, 30000)).version == "0.5.4"
+    assert (await ask_version(Pages(machine), SGLANG, Door(None, 30000))).version == "0.5.4"
     assert [path for _, _, path in machine.asked] == ["/server_info", "/get_server_info"]
 
 
 async def test_llama_cpp_names_its_build() -> None:
-    assert (await ask_version(Answering(page(build_info="b8681-Debian")), LLAMA_CPP, None, 8080)).version == (
-        "b8681-Debian"
-    )
+    assert (
+        await ask_version(Pages(Answering(page(build_info="b8681-Debian"))), LLAMA_CPP, Door(None, 8080))
+    ).version == ("b8681-Debian")
 
 
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
-        (response(401, b""), "/version on port 8000 wants an API key, and specmon keeps none"),
-        (response(403, b""), "/version on port 8000 wants an API key, and specmon keeps none"),
+        (response(401, b""), f"/version on port 8000 {WANTED}"),
+        (response(403, b""), f"/version on port 8000 {WANTED}"),
         (response(404, b""), "/version on port 8000 is not there"),
         (response(503, b""), "/version on port 8000 answers with status 503"),
         (b"\x15\x03\x01\x00\x02\x02\x46", "/version on port 8000 does not speak HTTP"),
-        (b"", "/version on port 8000 does not speak HTTP (TLS perhaps)"),
+        (b"", "/version on port 8000 does not speak HTTP: it hangs up"),
         (b"SSH-2.0-OpenSSH_9.2p1\r\n", "/version on port 8000 does not speak HTTP"),
         (response(200, b"<html>"), "/version on port 8000 is no JSON"),
         (response(200, b"[" * 100000), "/version on port 8000 is no JSON"),
@@ -91,11 +109,13 @@ async def test_llama_cpp_names_its_build() -> None:
     ],
 )
 async def test_every_other_answer_is_a_reason(answer: bytes | Exception, reason: str) -> None:
-    assert await ask_version(Answering(answer), VLLM, None, 8000) == VersionAnswer(None, reason)
+    assert await ask_version(Pages(Answering(answer)), VLLM, Door(None, 8000)) == VersionAnswer(None, reason)
 
 
 async def test_server_that_does_not_listen_yet_is_told_apart() -> None:
-    answer = await ask_version(Answering(PortClosed("gpu1: nobody listens on port 8000")), VLLM, None, 8000)
+    answer = await ask_version(
+        Pages(Answering(PortClosed("gpu1: nobody listens on port 8000"))), VLLM, Door(None, 8000)
+    )
     assert answer == VersionAnswer(None, "nobody listens on port 8000 yet", is_closed=True)
 
 
@@ -116,7 +136,7 @@ def test_chunks_are_joined_whatever_their_sizes(body: bytes, sizes: list[int]) -
     answer = read_answer(data)
     assert answer is not None
     assert (answer.body, answer.is_whole) == (body, True)
-    assert not any(is_whole(data[:end]) for end in range(len(data) - 6))
+    assert not any(AnswerEnd()(data[:end]) for end in range(len(data) - 6))
 
 
 @given(st.binary(max_size=200))
@@ -129,5 +149,5 @@ def test_body_ends_where_its_length_says() -> None:
     answer = read_answer(response(200, b"{}garbage", "Content-Length: 2"))
     assert answer is not None
     assert (answer.body, answer.is_whole) == (b"{}", True)
-    assert not is_whole(response(200, b"{", "Content-Length: 2"))
-    assert not is_whole(response(200, b"{}"))  # it ends with the connection
+    assert not AnswerEnd()(response(200, b"{", "Content-Length: 2"))
+    assert not AnswerEnd()(response(200, b"{}"))  # it ends with the connection

@@ -14,6 +14,7 @@ from specmon.sources.journal import JournalLog
 from specmon.sources.kubernetes import KubernetesLog
 from specmon.sources.log_place import keeper_of_log
 from specmon.sources.matches import newest
+from specmon.sources.page_access import PageAccess
 from specmon.sources.whereabouts import Whereabouts, of_container, of_job, of_pane, of_pod, of_unit
 
 
@@ -21,23 +22,25 @@ def conditions_of(place: Place, hosts: Hosts) -> ProcessConditions | None:
     """Who is asked about the process behind a log; None where it comes from nowhere that can be asked."""
     match place:
         case RemotePlace() | LocalPlace() | ProgramPlace():
-            return conditions_on(hosts.machine(host_of(place)), place)
+            return conditions_on(hosts.machine(host_of(place)), place, hosts.access)
         case _:
             return None
 
 
-def conditions_on(machine: Target, place: RemotePlace | LocalPlace | ProgramPlace) -> ProcessConditions:
+def conditions_on(
+    machine: Target, place: RemotePlace | LocalPlace | ProgramPlace, access: PageAccess | None = None
+) -> ProcessConditions:
     """The same for a place of a machine that is at hand."""
-    return ProcessConditions(machine, _trail(machine, place))
+    return ProcessConditions(machine, _trail(machine, place), access)
 
 
 def counters_of(place: Place, hosts: Hosts) -> MetricsPage | None:
     """Whose ports are asked for a metrics page; None where no machine can be told."""
     match place:
         case RemotePlace(host):
-            return MetricsPage(hosts.at(host))
+            return MetricsPage(hosts.at(host), hosts.access)
         case LocalPlace() if not place.is_glob:
-            return MetricsPage(hosts.machine(None))
+            return MetricsPage(hosts.machine(None), hosts.access)
         case _:
             return None
 

@@ -14,6 +14,7 @@ import click
 
 from specmon.captures.writer import make_folder
 from specmon.commands.connect import found_channels, named_channels
+from specmon.commands.page_access import PageOptions, page_access
 from specmon.commands.places import Hosts, SshOptions
 from specmon.commands.recording import recorder_of
 from specmon.commands.survey import THIS_MACHINE, machine_of
@@ -22,7 +23,7 @@ from specmon.errors import UnreadableInput
 from specmon.feeds.live import Channel, LiveFeed
 from specmon.feeds.recorder import Recorder
 from specmon.monitor.session import Session
-from specmon.sources.address import SourceAddress, parse_source, path_exists
+from specmon.sources.address import SourceAddress, host_of, parse_source, path_exists
 from specmon.sources.events import SourceEvent
 from specmon.visible import visible
 
@@ -30,14 +31,17 @@ EXIT_REFUSED = 2
 _POLL_S = 0.2
 
 
-def capture(*, sources: Sequence[str], out: Path, for_s: float | None, from_start: bool, ssh: SshOptions) -> int:
+def capture(
+    *, sources: Sequence[str], out: Path, for_s: float | None, from_start: bool, ssh: SshOptions, pages: PageOptions
+) -> int:
     """Capture until the user quits or the time is over; 2 when writing has failed or every source was refused."""
+    access = page_access(pages, first_host=_first_host(sources), environ=os.environ)
     make_folder(out)  # before anybody is asked for a password
     hosts = [word for word in sources if is_host(word)]
     named = [parse_source(word) for word in sources if not is_host(word)]
 
     async def run() -> int:
-        async with Hosts(ssh) as open_hosts:
+        async with Hosts(ssh, access=access) as open_hosts:
             session = Session(is_watched=False)
             channels: list[Channel] = []
             if named:
@@ -45,7 +49,8 @@ def capture(*, sources: Sequence[str], out: Path, for_s: float | None, from_star
                 channels += await named_channels(session, given, open_hosts, from_start=from_start)
             if hosts:
                 machines = [machine_of(word, open_hosts) for word in dict.fromkeys(hosts)]
-                channels += await found_channels(session, machines, first=len(channels) + 1, from_start=from_start)
+                first = len(channels) + 1
+                channels += await found_channels(session, machines, first=first, from_start=from_start, access=access)
             if not channels:
                 raise UnreadableInput("there is no log to capture. Name logs as HOST:PATH.")
             recorder = recorder_of(out, session, channels)
@@ -67,6 +72,14 @@ def is_host(word: str) -> bool:
     if word.startswith("["):
         return word.endswith("]")
     return ":" not in word
+
+
+def _first_host(sources: Sequence[str]) -> str:
+    """The first machine that a word means."""
+    if is_host(sources[0]):
+        return sources[0]
+    host = host_of(parse_source(sources[0]).place)
+    return THIS_MACHINE if host is None else host.name
 
 
 class _TellingFeed(LiveFeed):

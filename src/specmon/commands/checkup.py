@@ -16,15 +16,16 @@ from specmon.commands.opening import file_on, matches_on
 from specmon.commands.programs import open_program
 from specmon.commands.survey import Candidate, LogOfServer, Target, ago, choose, look_around, source_of
 from specmon.errors import SourceLost, SourceRefused, SpecmonError
+from specmon.feeds.conditions import speaks_tls
 from specmon.monitor.session import Session
 from specmon.sources.address import ProgramPlace
 from specmon.sources.discovery import DiscoveredServer, Discovery
 from specmon.sources.events import Chunk, Refused, Waiting
 from specmon.sources.examine import NEEDED, examine, read_clock, read_end, read_growth
-from specmon.sources.http import get, is_whole, read_answer
-from specmon.sources.machine import ForwardingRefused, PortClosed
 from specmon.sources.matches import newest
 from specmon.sources.old_logs import read_head
+from specmon.sources.page import Door, Pages
+from specmon.sources.page_access import PageAccess
 from specmon.sources.ssh import SshHost
 from specmon.sources.ssh_config import ignored_settings
 
@@ -50,7 +51,7 @@ class Check:
     pid: int | None = None  # of the server that it is about
 
 
-async def check_host(machine: Target) -> AsyncIterator[Check]:
+async def check_host(machine: Target, access: PageAccess) -> AsyncIterator[Check]:
     """All checks, each as soon as it is done; what cannot be asked any more is left out."""
     if isinstance(machine, SshHost):
         is_reached = True
@@ -73,8 +74,9 @@ async def check_host(machine: Target) -> AsyncIterator[Check]:
         )
         return
     yield _discovery(machine, found)
+    pages = Pages(machine, access)
     for server in found.servers:
-        async for check in _server(machine, server):
+        async for check in _server(machine, server, pages):
             yield check
 
 
@@ -165,7 +167,7 @@ def _discovery(machine: Target, found: Discovery) -> Check:
     return Check("servers", "ok", told)
 
 
-async def _server(machine: Target, server: DiscoveredServer) -> AsyncIterator[Check]:
+async def _server(machine: Target, server: DiscoveredServer, pages: Pages) -> AsyncIterator[Check]:
     pid = server.pid
     title = f"process {pid}: {server.role} {server.engine}, port {server.port}"
     for reason in unread(server):
@@ -186,7 +188,7 @@ async def _server(machine: Target, server: DiscoveredServer) -> AsyncIterator[Ch
             yield Check("log", "fault", f"{title}: {server.log_reason}", "Start it with `> FILE 2>&1`.", pid)
         async for check in _log(machine, server, path, title):
             yield check
-    yield await _metrics(machine, server, title)
+    yield await _metrics(pages, server, title)
 
 
 async def _kept_log(machine: Target, server: DiscoveredServer, place: LogOfServer, title: str) -> AsyncIterator[Check]:
@@ -258,31 +260,20 @@ def _format(server: DiscoveredServer, source: str, head: bytes, end: bytes) -> C
     return Check("format", "ok", f"{monitor.engine} lines with decode statistics", pid=server.pid)
 
 
-async def _metrics(machine: Target, server: DiscoveredServer, title: str) -> Check:
-    pid, port = server.pid, server.port
-    address = server.host if server.host not in (None, "", "0.0.0.0", "::", "localhost") else "127.0.0.1"
-    assert address is not None
-    try:
-        data = await machine.exchange(
-            address,
-            port,
-            get("/metrics", address, port),
-            is_whole=is_whole,
-            limit_bytes=_METRICS_BYTES,
-            timeout_s=_METRICS_LIMIT_S,
-        )
-    except PortClosed as error:
-        return Check("metrics", "note", f"{title}: {error}", "Wait until it has loaded, or check --port.", pid)
-    except ForwardingRefused as error:
-        return Check("metrics", "fault", f"{title}: {error}", "Set AllowTcpForwarding to `local` in sshd_config.", pid)
-    except SpecmonError as error:
-        return Check("metrics", "fault", f"{title}: {error}", f"Try `curl http://{address}:{port}/metrics` there.", pid)
-    answer = read_answer(data)
-    if answer is None:
-        return Check("metrics", "note", f"{title}: port {port} does not speak HTTP", "Check --port, or TLS.", pid)
-    if answer.status == 200:
+async def _metrics(pages: Pages, server: DiscoveredServer, title: str) -> Check:
+    pid, door = server.pid, Door(server.host, server.port, speaks_tls(server))
+    answer = await pages.ask(
+        door, "/metrics", limit_bytes=_METRICS_BYTES, accept="text/plain", limit_s=_METRICS_LIMIT_S
+    )
+    if answer.body is not None:
         series = sum(1 for line in answer.body.split(b"\n") if line and not line.startswith(b"#"))
         return Check("metrics", "ok", f"{title}: /metrics answers with {series} series", pid=pid)
-    return Check(
-        "metrics", "note", f"{title}: /metrics answers with status {answer.status}", f"{metrics_of(server)}.", pid
-    )
+    fault = f"{title}: {answer.reason}"
+    if answer.is_unreachable:
+        return Check("metrics", "fault", fault, "Set AllowTcpForwarding to `local` in sshd_config.", pid)
+    if answer.is_closed:
+        return Check("metrics", "note", fault, "Wait until it has loaded, or check --port.", pid)
+    if answer.is_silent:
+        scheme = "https" if door.is_tls else "http"
+        return Check("metrics", "fault", fault, f"Try `curl {scheme}://{door.address}:{door.port}/metrics` there.", pid)
+    return Check("metrics", "note", fault, f"{metrics_of(server)}." if answer.is_missing else answer.mend, pid)

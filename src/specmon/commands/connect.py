@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
@@ -13,6 +14,7 @@ from specmon.captures.writer import make_folder
 from specmon.commands.asking import UserPrompt
 from specmon.commands.behind import conditions_of, conditions_on, counters_of
 from specmon.commands.dialects import reader_of
+from specmon.commands.page_access import PageOptions, page_access
 from specmon.commands.places import Hosts, SshOptions, open_source, parse_sides, resolved
 from specmon.commands.recording import recorder_of
 from specmon.commands.reference import chosen_reference, other_references
@@ -39,6 +41,7 @@ from specmon.monitor.snapshot import Role
 from specmon.sources.address import LocalPlace, SourceAddress, host_of, parse_host
 from specmon.sources.discovery import Discovery
 from specmon.sources.follow import Pace
+from specmon.sources.page_access import PageAccess
 from specmon.sources.ssh import SshHost
 from specmon.visible import visible
 
@@ -56,6 +59,7 @@ def connect(
     running: str | None,
     format_files: Sequence[Path],
     ssh: SshOptions,
+    pages: PageOptions,
     from_start: bool,
     record: Path | None,
     is_plain: bool,
@@ -64,6 +68,7 @@ def connect(
     is_ascii: bool,
 ) -> int:
     """Follow servers until the user quits; 2 when none of them can ever be followed."""
+    access = page_access(pages, first_host=hosts[0], environ=os.environ)
     if record is not None:
         make_folder(record)
     session = Session(
@@ -77,7 +82,7 @@ def connect(
 
     async def run() -> int:
         prompt = UserPrompt()
-        async with Hosts(ssh, prompt) as open_hosts:
+        async with Hosts(ssh, prompt, access) as open_hosts:
             channels = (
                 await named_channels(session, given, open_hosts, from_start=from_start)
                 if given
@@ -85,6 +90,7 @@ def connect(
                     session,
                     [machine_of(host, open_hosts) for host in hosts],
                     from_start=from_start,
+                    access=access,
                     can_choose_later=not is_plain and has_screen(),
                 )
             )
@@ -124,14 +130,19 @@ async def named_channels(
 
 
 async def _found(
-    session: Session, machines: Sequence[Target], *, from_start: bool, can_choose_later: bool
+    session: Session,
+    machines: Sequence[Target],
+    *,
+    from_start: bool,
+    can_choose_later: bool,
+    access: PageAccess | None = None,
 ) -> list[Channel]:
     """The servers that run on the machines; and when only one side is alive, the last run of the other in its log."""
     found = await looked_at(machines)
     choice = choose(found)
     if choice.rivals and not can_choose_later:
         raise SourceRefused(rivals_sentence(choice))
-    channels = chosen_channels(session, choice, from_start=from_start)
+    channels = chosen_channels(session, choice, from_start=from_start, access=access)
     if not channels:
         raise SourceRefused("there is no log to follow. Name the logs with --baseline PATH and --spec PATH.")
     if choice.rivals:
@@ -143,10 +154,11 @@ async def _found(
 
 
 async def found_channels(
-    session: Session, machines: Sequence[Target], *, first: int, from_start: bool
+    session: Session, machines: Sequence[Target], *, first: int, from_start: bool, access: PageAccess
 ) -> list[Channel]:
     """Every server that runs on the machines, however many of one role."""
-    return chosen_channels(session, choose(await looked_at(machines)), first=first, from_start=from_start)
+    choice = choose(await looked_at(machines))
+    return chosen_channels(session, choice, first=first, from_start=from_start, access=access)
 
 
 async def looked_at(machines: Sequence[Target]) -> list[tuple[Target, Discovery]]:
@@ -200,6 +212,7 @@ def chosen_channels(
     from_start: bool = False,
     pace: Pace | None = None,
     host_name: str | None = None,
+    access: PageAccess | None = None,
 ) -> list[Channel]:
     """A channel for each chosen server; those that are left out are told with the reason.
 
@@ -216,5 +229,5 @@ def chosen_channels(
         key = f"{number}"
         source = follower(machine, place, from_start=from_start, pace=pace)
         session.add(key, source.name, label=None if host_name is None else f"{host_name}:{server.port}")
-        channels.append(Channel(key, source, conditions_on(machine, place), MetricsPage(machine)))
+        channels.append(Channel(key, source, conditions_on(machine, place, access), MetricsPage(machine, access)))
     return channels

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import Sequence
 
 import click
 
 from specmon.commands.checkup import Check, check_host
+from specmon.commands.page_access import PageOptions, page_access
 from specmon.commands.places import Hosts, SshOptions
 from specmon.commands.survey import THIS_MACHINE, machine_of
 from specmon.visible import visible
@@ -17,8 +19,9 @@ EXIT_FAULT = 1
 _SIGNS = {"ok": "ok", "note": "note", "fault": "FAULT"}
 
 
-def doctor(*, hosts: Sequence[str], form: str, ssh: SshOptions) -> int:
+def doctor(*, hosts: Sequence[str], form: str, ssh: SshOptions, pages: PageOptions) -> int:
     """Check each host; 1 when something is wrong."""
+    access = page_access(pages, first_host=hosts[0] if hosts else THIS_MACHINE, environ=os.environ)
 
     async def run() -> dict[str, list[Check]]:
         results: dict[str, list[Check]] = {}
@@ -28,7 +31,7 @@ def doctor(*, hosts: Sequence[str], form: str, ssh: SshOptions) -> int:
                 checks = results.setdefault(machine.name, [])
                 if form == "text":
                     click.echo(visible(machine.name))
-                async for check in check_host(machine):
+                async for check in check_host(machine, access):
                     checks.append(check)
                     if form == "text":
                         print_check(check)

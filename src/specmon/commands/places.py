@@ -27,6 +27,7 @@ from specmon.sources.looks import NoFile
 
 if TYPE_CHECKING:  # asyncssh takes longer to import than many a log to read
     from specmon.sources.machine import ThisMachine
+    from specmon.sources.page_access import PageAccess
     from specmon.sources.ssh import SshHost, SshSettings
     from specmon.sources.ssh_login import Prompt, Question
 
@@ -61,6 +62,7 @@ class Hosts:
 
     options: SshOptions | None = None
     prompt: Prompt | None = None  # None: the terminal is asked
+    access: PageAccess | None = None  # how servers' pages are asked for; None: without keys
     _open: dict[HostAddress, SshHost] = field(default_factory=dict)
 
     def at(self, address: HostAddress) -> SshHost:

@@ -19,6 +19,8 @@ from specmon.sources.engines import Engine
 from specmon.sources.gpus import Gpus, read_gpus
 from specmon.sources.machine import Machine
 from specmon.sources.nccl_conf import settings_beneath
+from specmon.sources.page import Door, Pages
+from specmon.sources.page_access import PageAccess
 from specmon.sources.surroundings import Surroundings, read_surroundings
 from specmon.sources.version_page import VersionAnswer, ask_version
 
@@ -46,8 +48,9 @@ class ProcessConditions:
     for each process.
     """
 
-    def __init__(self, host: Machine, trail: Trail) -> None:
+    def __init__(self, host: Machine, trail: Trail, access: PageAccess | None = None) -> None:
         self._host = host
+        self._pages = Pages(host, access or PageAccess())
         self._trail = trail
         self._process = ""
         self._known = _Known()
@@ -62,10 +65,13 @@ class ProcessConditions:
             process = process_of(server)
             if process != self._process:
                 self._process, self._known = process, _Known()
-            await self._read_more(server, self._known)
-        fingerprint = fingerprint_of(server, self._known.surroundings, self._known.gpus, self._known.page)
+            known = self._known
+            await self._read_more(server, known)
+        # Not in the turn of the machine: a server that never answers holds up nobody else.
+        await self._ask_for_version(server, known)
+        fingerprint = fingerprint_of(server, known.surroundings, known.gpus, known.page)
         assert fingerprint is not None
-        unread = (*fingerprint.unread, *self._known.faults.values())
+        unread = (*fingerprint.unread, *known.faults.values())
         fingerprint = fingerprint.model_copy(update={"unread": unread})
         return Seen(fingerprint, fingerprint.unread_sentence, process)
 
@@ -75,12 +81,15 @@ class ProcessConditions:
             known.surroundings = await self._step("versions", question) or known.surroundings
         if known.gpus is None or not known.gpus.each:
             known.gpus = await self._step("GPUs", read_gpus(self._host)) or known.gpus
-        if known.page is None or known.page.version is None:
-            engine = engine_of(server)
-            if (reason := why_not_asked(server, known.surroundings)) is None:
-                known.page = checked(server, await ask_version(self._host, engine, server.host, server.port))
-            else:
-                known.page = VersionAnswer(None, reason)
+
+    async def _ask_for_version(self, server: DiscoveredServer, known: _Known) -> None:
+        if known.page is not None and known.page.version is not None:
+            return
+        if (reason := why_not_asked(server, known.surroundings)) is None:
+            door = Door(server.host, server.port, speaks_tls(server))
+            known.page = checked(server, await ask_version(self._pages, engine_of(server), door))
+        else:
+            known.page = VersionAnswer(None, reason)
 
     async def _step(self, what: str, asking: Awaitable[_Answer]) -> _Answer | None:
         try:
@@ -155,10 +164,13 @@ def versions_of(
     return {name: version for name, version in told.items() if version}
 
 
+def speaks_tls(server: DiscoveredServer) -> bool:
+    """Whether a certificate stands on its command line."""
+    return any(server.flags.get(name) for name in ("ssl_keyfile", "ssl_certfile", "ssl_cert_file"))
+
+
 def why_not_asked(server: DiscoveredServer, surroundings: Surroundings | None) -> str | None:
     """Why a server's version page is not worth a question; None when it is."""
-    if any(server.flags.get(name) for name in ("ssl_keyfile", "ssl_certfile", "ssl_key_file", "ssl_cert_file")):
-        return f"port {server.port} speaks TLS only"
     if surroundings is not None and surroundings.network == "other":
         return f"port {server.port} is in a network of its own (a container's)"
     return None

@@ -14,6 +14,7 @@ from specmon.monitor.snapshot import Snapshot
 from specmon.references.fingerprint import Fingerprint
 from specmon.scrape import PageRefused, Scrape
 from specmon.sources.events import Refused, Source, SourceEvent
+from specmon.sources.page import Door
 
 # A new process is in the list before it writes its first line, but its children, which hold part of the
 # environment, come seconds later: look at once, and again when they are there. A big model takes minutes to load, and
@@ -57,7 +58,7 @@ class CounterLook:
 class Counters(Protocol):
     """Asks a server for its counters."""
 
-    async def read(self, host: str | None, port: int, at: float) -> CounterLook:
+    async def read(self, door: Door, at: float) -> CounterLook:
         """The metrics page of the server that listens there; every fault is an answer."""
         ...
 
@@ -180,7 +181,7 @@ class LiveFeed:
             life, delay_s = server.life, COUNTERS_EVERY_S
             host, port = life.address if life is not None else (None, None)
             if life is not None and port is not None and not life.has_ended:
-                look = await counters.read(host, port, self._clock())
+                look = await counters.read(Door(host, port, life.speaks_tls), self._clock())
                 if not isinstance(look.page, Scrape):
                     delay_s = NO_COUNTERS_EVERY_S
                 if look.page is not None and server.life is life:  # not of the life before a restart

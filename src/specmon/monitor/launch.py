@@ -132,3 +132,8 @@ class Launch:
     def address(self) -> tuple[str | None, int | None]:
         """Where the server listens."""
         return self.text("host"), self.number("port")
+
+    @property
+    def speaks_tls(self) -> bool:
+        """Whether a certificate was given to it."""
+        return any(self.text(name) for name in ("ssl_certfile", "ssl_cert_file", "ssl_keyfile"))

@@ -336,6 +336,15 @@ class Life:
         return Launch(self.fingerprint.flags).address
 
     @property
+    def speaks_tls(self) -> bool:
+        """Whether the server listens for TLS, as far as its launch flags tell."""
+        if self.launch is not None and self.launch.speaks_tls:
+            return True
+        if self.fingerprint is None or not self.fingerprint.flags:
+            return False
+        return Launch(self.fingerprint.flags).speaks_tls
+
+    @property
     def conditions(self) -> Fingerprint:
         """What was read from the process, together with what the log proves."""
         from specmon.references.fingerprint import Fingerprint  # pydantic, for those who compare

@@ -6,17 +6,18 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
 from specmon.errors import SourceLost, SourceRefused
+from specmon.sources.converse import READ_BYTES as READ_BYTES
+from specmon.sources.converse import IsWhole as IsWhole
+from specmon.sources.converse import converse
+from specmon.sources.tls import TlsCheck
 
-READ_BYTES = 65536
 _ENDING_S = 2.0  # a command whose reader has gone may take so long to end
-
-IsWhole = Callable[[bytes], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +62,20 @@ class Machine(Protocol):
         ...
 
     async def exchange(
-        self, host: str, port: int, request: bytes, *, is_whole: IsWhole, limit_bytes: int, timeout_s: float
+        self,
+        host: str,
+        port: int,
+        request: bytes,
+        *,
+        is_whole: IsWhole,
+        limit_bytes: int,
+        timeout_s: float,
+        tls: TlsCheck | None = None,
     ) -> bytes:
-        """Send bytes to a port as this machine sees it, and read until the answer is whole, at its end or too long."""
+        """Send bytes to a port as this machine sees it, and read until the answer is whole, at its end or too long.
+
+        With `tls` within TLS; CertificateRefused and TlsFailed come before anything is sent.
+        """
         ...
 
 
@@ -131,7 +143,15 @@ class ThisMachine:
             raise SourceLost(f"{self.name}: no shell ({error.strerror or error})") from error
 
     async def exchange(
-        self, host: str, port: int, request: bytes, *, is_whole: IsWhole, limit_bytes: int, timeout_s: float
+        self,
+        host: str,
+        port: int,
+        request: bytes,
+        *,
+        is_whole: IsWhole,
+        limit_bytes: int,
+        timeout_s: float,
+        tls: TlsCheck | None = None,
     ) -> bytes:
         """As `Machine.exchange`; PortClosed when nobody listens."""
         answer = bytearray()
@@ -139,11 +159,7 @@ class ThisMachine:
             async with asyncio.timeout(timeout_s):
                 reader, writer = await asyncio.open_connection(host, port)
                 try:
-                    writer.write(request)
-                    while len(answer) < limit_bytes and not is_whole(bytes(answer)):
-                        if not (part := await reader.read(READ_BYTES)):
-                            break
-                        answer += part
+                    await converse(reader, writer, request, answer, is_whole=is_whole, limit_bytes=limit_bytes, tls=tls)
                 finally:
                     writer.transport.abort()  # nothing is owed to the other side
         except ConnectionRefusedError as error:

@@ -17,6 +17,7 @@ import asyncssh
 
 from specmon.errors import SourceLost, SourceRefused
 from specmon.sources.address import HostAddress, parse_host
+from specmon.sources.converse import converse
 from specmon.sources.known_hosts import ONCE, REMEMBER, UnknownKey, remember
 from specmon.sources.machine import READ_BYTES, CommandResult, IsWhole
 from specmon.sources.ssh_config import explained
@@ -30,6 +31,7 @@ from specmon.sources.ssh_login import (
     key_name,
     trusted_keys,
 )
+from specmon.sources.tls import TlsCheck
 
 _MOST_BYTES = 64 << 20  # the longest answer, a list of a thousand processes, has a few
 _PROMPT_LIMIT_S = 180.0  # a person looks for the phone and types a code
@@ -160,7 +162,15 @@ class SshHost:
         return b"".join(parts)
 
     async def exchange(
-        self, host: str, port: int, request: bytes, *, is_whole: IsWhole, limit_bytes: int, timeout_s: float
+        self,
+        host: str,
+        port: int,
+        request: bytes,
+        *,
+        is_whole: IsWhole,
+        limit_bytes: int,
+        timeout_s: float,
+        tls: TlsCheck | None = None,
     ) -> bytes:
         """Send bytes to a port as the host sees it and read the answer, over the same connection.
 
@@ -175,11 +185,7 @@ class SshHost:
             except asyncssh.ChannelOpenError as error:
                 raise forwarding_error(error, self.name, port) from error
             try:
-                writer.write(request)
-                while len(answer) < limit_bytes and not is_whole(bytes(answer)):
-                    if not (part := await reader.read(READ_BYTES)):
-                        break
-                    answer += part
+                await converse(reader, writer, request, answer, is_whole=is_whole, limit_bytes=limit_bytes, tls=tls)
             finally:
                 writer.channel.abort()
         return bytes(answer)
