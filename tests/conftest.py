@@ -122,7 +122,7 @@ def running_sshd(folder: Path, *settings: str, port: int | None = None) -> Itera
         yield Sshd(port, folder, folder / "client_key", folder / "known_hosts", public, process.pid)
     finally:
         process.terminate()
-        process.wait(timeout=10)
+        process.wait(timeout=90)
 
 
 def _wait_for_port(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
@@ -177,8 +177,8 @@ def agent_socket(tmp_path: Path, sshd: Sshd, monkeypatch: pytest.MonkeyPatch) ->
                 break
             time.sleep(0.01)
         monkeypatch.setenv("SSH_AUTH_SOCK", str(path))
-        subprocess.run([adder, "-q", str(sshd.client_key)], check=True, capture_output=True, timeout=10)
+        subprocess.run([adder, "-q", str(sshd.client_key)], check=True, capture_output=True, timeout=90)
         yield path
     finally:
         process.terminate()
-        process.wait(timeout=10)
+        process.wait(timeout=90)

@@ -90,6 +90,7 @@ def cli() -> None:
     type=click.Path(path_type=Path),
     help="Also capture everything into a new folder, for `specmon replay`.",
 )
+@options.notify
 @options.formats
 @options.ssh
 @options.pages

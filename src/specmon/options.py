@@ -205,6 +205,24 @@ def screen(function: _Function) -> _Function:
     return function
 
 
+def notify(function: _Function) -> _Function:
+    for option in (
+        click.option(
+            "--webhook",
+            metavar="URL",
+            help="Post a change of the verdict there as JSON; SPECMON_WEBHOOK keeps the address off the command line.",
+        ),
+        click.option(
+            "--notify",
+            "on_desktop",
+            is_flag=True,
+            help="Show a change of the verdict as a notification of the desktop, through the terminal.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
 def speed(default: str) -> Callable[[_Function], _Function]:
     return click.option(
         "--speed",

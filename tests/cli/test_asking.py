@@ -68,7 +68,7 @@ class Terminal:
             )
         os.close(slave)
 
-    def wait_for(self, words: bytes, seconds: float = 20) -> None:
+    def wait_for(self, words: bytes, seconds: float = 90) -> None:
         end = time.monotonic() + seconds
         while words not in self.seen:
             assert time.monotonic() < end, self.seen
@@ -101,7 +101,7 @@ def test_unknown_host_key_is_asked_about_on_the_terminal_and_stdout_stays_clean(
         terminal.wait_for(b"Type `once`")
         assert b"SHA256:" in terminal.seen
         terminal.type(f"{word}\n")
-        assert terminal.process.wait(timeout=20) == status
+        assert terminal.process.wait(timeout=90) == status
     finally:
         terminal.close()
     assert bool(known.read_text()) is is_kept

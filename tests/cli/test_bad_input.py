@@ -124,7 +124,7 @@ def test_pipe_with_a_path_is_read_to_its_end(
 ) -> None:
     writer = _writing(tmp_path / "pipe", pack(b"".join(decode_line(second) for second in range(30))))
     done = specmon(*command, "pipe")
-    writer.join(timeout=10)
+    writer.join(timeout=90)
     assert not writer.is_alive()  # all that was written has been read
     assert (done.status, done.err) == (0, "")
     assert part in done.out

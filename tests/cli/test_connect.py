@@ -46,7 +46,7 @@ def running(args: tuple[str, ...], env: dict[str, str], cwd: Path) -> Iterator[s
             p.kill()
 
 
-def wait_for(process: subprocess.Popen[str], *parts: str, seconds: float = 20) -> str:
+def wait_for(process: subprocess.Popen[str], *parts: str, seconds: float = 90) -> str:
     """Read lines until one holds all the parts."""
     assert process.stdout is not None
     end = time.monotonic() + seconds
@@ -217,6 +217,6 @@ def test_interrupt_ends_with_130(environment: dict[str, str], tmp_path: Path, to
     with running(args, environment, tmp_path) as process:
         wait_for(process, "base")
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=20)
+        _, err = process.communicate(timeout=90)
         assert process.returncode == 130
         assert "Traceback" not in err

@@ -161,7 +161,7 @@ def test_container_of_the_first_host_is_watched_live(environment: dict[str, str]
         wait_for(process, "spec 90.")  # half of it at 120, half at 60
 
 
-def wait_for(process: subprocess.Popen[str], *parts: str, seconds: float = 20) -> None:
+def wait_for(process: subprocess.Popen[str], *parts: str, seconds: float = 90) -> None:
     assert process.stdout is not None
     end, seen = time.monotonic() + seconds, []
     while time.monotonic() < end and (text := process.stdout.readline()):

@@ -240,7 +240,7 @@ def server_writing_to(log: Path, tmp_path: Path) -> Iterator[None]:
     package = tmp_path / "fake" / "sglang"
     package.mkdir(parents=True)
     (package / "__init__.py").touch()
-    (package / "launch_server.py").write_text("import time\nprint('up', flush=True)\ntime.sleep(60)\n")
+    (package / "launch_server.py").write_text("import time\nprint('up', flush=True)\ntime.sleep(600)\n")
     env = {**os.environ, "PYTHONPATH": str(tmp_path / "fake"), "NCCL_PROTO": "LL", "HF_TOKEN": "hf_AbCdEfGhIjKl"}
     command = [sys.executable, "-m", "sglang.launch_server", "--tp-size", "8", "--api-key", "abc"]
     size = log.stat().st_size
@@ -250,7 +250,7 @@ def server_writing_to(log: Path, tmp_path: Path) -> Iterator[None]:
         subprocess.Popen(command, env=env, stdout=output, stderr=output) as server,
     ):
         try:
-            for _ in range(1000):
+            for _ in range(9000):
                 if log.stat().st_size > size:
                     break
                 time.sleep(0.01)

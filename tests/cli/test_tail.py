@@ -38,7 +38,7 @@ class Tailing:
     def err(self) -> str:
         return self._err.read_text()
 
-    def wait_for(self, is_there: Callable[[Tailing], bool], seconds: float = 30) -> None:
+    def wait_for(self, is_there: Callable[[Tailing], bool], seconds: float = 90) -> None:
         end = time.monotonic() + seconds
         while not is_there(self):
             assert self.process.poll() is None, (self.out, self.err)
@@ -47,7 +47,7 @@ class Tailing:
 
     def end(self, number: signal.Signals = signal.SIGINT) -> int:
         self.process.send_signal(number)
-        return self.process.wait(timeout=20)
+        return self.process.wait(timeout=90)
 
 
 Tail = Callable[..., Tailing]
@@ -75,7 +75,7 @@ def tail(environment: dict[str, str], tmp_path: Path) -> Iterator[Tail]:
     yield start
     for process in started:
         process.kill()
-        process.wait(timeout=10)
+        process.wait(timeout=90)
 
 
 @pytest.fixture
@@ -200,7 +200,7 @@ def test_reader_that_goes_away_ends_it_quietly(environment: dict[str, str], tmp_
         assert process.stderr is not None
         assert os.read(process.stdout.fileno(), 100) == b"one\n"
         process.stdout.close()  # and the log stays silent
-        assert process.wait(timeout=20) == 0
+        assert process.wait(timeout=90) == 0
         assert process.stderr.read() == b""
 
 
@@ -235,7 +235,7 @@ def test_stdout_that_takes_nothing_is_a_sentence(
         text=True,
         env=environment,
         cwd=tmp_path,
-        timeout=30,
+        timeout=90,
     )
     (sentence,) = only_sentences(done.stderr)
     assert words in sentence

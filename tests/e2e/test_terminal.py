@@ -24,11 +24,12 @@ class Terminal:
         self._tmux = [TMUX, "-S", str(folder / "tmux"), "-f", "/dev/null"]
         home = folder / "home"
         home.mkdir()
-        shell = f"env -i HOME={home} PATH={os.environ['PATH']} TERM=screen-256color LANG=C.UTF-8 PS1='prompt$ ' sh"
+        kept = f"TMUX=$TMUX HOME={home} PATH={os.environ['PATH']}"
+        shell = f"env -i {kept} TERM=screen-256color LANG=C.UTF-8 PS1='prompt$ ' sh"
         self._run("new-session", "-d", "-x", str(columns), "-y", str(rows), "-c", str(folder), shell)
 
     def _run(self, *args: str) -> str:
-        done = subprocess.run([*self._tmux, *args], capture_output=True, text=True, timeout=20, check=True)
+        done = subprocess.run([*self._tmux, *args], capture_output=True, text=True, timeout=90, check=True)
         return done.stdout
 
     def type(self, *keys: str) -> None:
@@ -37,7 +38,7 @@ class Terminal:
     def text(self) -> str:
         return self._run("capture-pane", "-p")
 
-    def wait_for(self, part: str, seconds: float = 30) -> str:
+    def wait_for(self, part: str, seconds: float = 90) -> str:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             if part in (text := self.text()):
@@ -48,8 +49,12 @@ class Terminal:
     def resize(self, columns: int, rows: int) -> None:
         self._run("resize-window", "-x", str(columns), "-y", str(rows))
 
+    def copied(self) -> str:
+        """What tmux holds as copied last."""
+        return self._run("show-buffer")
+
     def close(self) -> None:
-        subprocess.run([*self._tmux, "kill-server"], capture_output=True, timeout=20, check=False)
+        subprocess.run([*self._tmux, "kill-server"], capture_output=True, timeout=90, check=False)
 
 
 @pytest.fixture
@@ -86,3 +91,20 @@ def test_quitting_leaves_a_usable_terminal(terminal: Terminal) -> None:
     terminal.wait_for("prompt$")
     terminal.type("echo still $((40 + 2))", "Enter")
     terminal.wait_for("still 42")
+
+
+def test_verdict_is_copied_into_tmux_and_the_session_exported(terminal: Terminal, tmp_path: Path) -> None:
+    story = Path(__file__).resolve().parents[2] / "fixtures" / "story"
+    terminal.type(f"{sys.executable} -m specmon replay {story} --speed max", "Enter")
+    terminal.wait_for("1.21×")
+    terminal.type("y")
+    terminal.wait_for("Copied")
+    assert terminal.copied().startswith("**")
+    terminal.type("e")
+    terminal.wait_for("Exported")
+    (folder,) = tmp_path.glob("specmon-2*")
+    assert {"report.md", "summary.json", "levels.csv", "samples.csv", "tok_s.svg", "screen.svg"} <= {
+        path.name for path in folder.iterdir()
+    }
+    terminal.type("q")
+    terminal.wait_for("prompt$")

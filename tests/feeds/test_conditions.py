@@ -125,7 +125,7 @@ def playing(folder: Path, port: int, *, env: dict[str, str] | None = None) -> It
             yield server
         finally:
             subprocess.run(["kill", *_children(server.pid), str(server.pid)], check=False, capture_output=True)
-            server.wait(timeout=10)
+            server.wait(timeout=90)
 
 
 def _wait_for_child(log: Path, server: subprocess.Popen[bytes]) -> None:

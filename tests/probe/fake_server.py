@@ -155,7 +155,7 @@ class Scheduler:
 
     def process_batch_result(self, batch, result, launch_done=None):
         if (launched := getattr(result, "launched", None)) is not None:
-            assert launched.wait(30)
+            assert launched.wait(90)
         if batch.forward_mode.is_decode() and getattr(result, "pending", None) is not None:
             result.ACCEPTED = result.pending
 

@@ -103,7 +103,7 @@ def test_threads_lose_nothing_of_each_other(tmp_path: Path) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(timeout=30)
+        thread.join(timeout=90)
     assert sorted(path.read_text().split()) == sorted(f"{word}{number}" for word in "abcd" for number in range(10))
 
 

@@ -74,4 +74,4 @@ class Listening:
         if self._task.done():
             self._task.result()  # a failure of the source is a failure of the test
         self._task.cancel()
-        await asyncio.wait([self._task], timeout=10)
+        await asyncio.wait([self._task], timeout=90)

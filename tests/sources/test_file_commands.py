@@ -52,7 +52,7 @@ def looked(shell: Shell, folder: Path, path: str, inode: int | None = None) -> L
         cwd=folder,
         env=environment,
         capture_output=True,
-        timeout=20,
+        timeout=90,
         stdin=subprocess.DEVNULL,
     )
     look = parse_look(done.stdout, command.mark, path)
@@ -96,8 +96,8 @@ class Running:
     def close(self) -> None:
         assert self._process.stdin is not None
         self._process.stdin.close()
-        assert self._process.wait(timeout=10) == 0
-        assert self.has_ended.wait(timeout=10)
+        assert self._process.wait(timeout=90) == 0
+        assert self.has_ended.wait(timeout=90)
         assert self._process.stdout is not None
         self._process.stdout.close()
 
@@ -207,7 +207,7 @@ def test_evidence_is_what_lies_before_the_last_look(shell: Shell, tmp_path: Path
 def test_text_that_cannot_be_opened_ends_the_command(shell: Shell, tmp_path: Path) -> None:
     words, environment = shell
     done = subprocess.run(
-        [*words, "-c", Tail("none", 0, "none").text()], cwd=tmp_path, env=environment, capture_output=True, timeout=20
+        [*words, "-c", Tail("none", 0, "none").text()], cwd=tmp_path, env=environment, capture_output=True, timeout=90
     )
     assert (done.returncode != 0, done.stdout) == (True, b"")
 

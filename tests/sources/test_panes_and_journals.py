@@ -42,7 +42,7 @@ class Pane:
         self.written = 0
 
     def tmux(self, *words: str) -> None:
-        subprocess.run(["tmux", *words], env=self.env, check=True, capture_output=True, timeout=20)
+        subprocess.run(["tmux", *words], env=self.env, check=True, capture_output=True, timeout=90)
 
     def start(self, *, history: int = 2000) -> None:
         # A pipe of its own for each start: the reader of the pane before may still be about to end, and a writer
@@ -73,7 +73,7 @@ class Pane:
 
     def stop(self) -> None:
         self._close()
-        subprocess.run(["tmux", "kill-server"], env=self.env, capture_output=True, timeout=20, check=False)
+        subprocess.run(["tmux", "kill-server"], env=self.env, capture_output=True, timeout=90, check=False)
 
 
 @pytest.fixture
@@ -233,13 +233,13 @@ class Journal:
 
     def ctl(self, *words: str) -> None:
         subprocess.run(
-            ["/usr/bin/journalctl", f"--namespace={self.name}", *words], check=True, capture_output=True, timeout=20
+            ["/usr/bin/journalctl", f"--namespace={self.name}", *words], check=True, capture_output=True, timeout=90
         )
 
     def stop(self) -> None:
         if self._process is not None:
             self._process.terminate()
-            self._process.wait(timeout=10)
+            self._process.wait(timeout=90)
         for place in (
             self._run,
             *Path("/var/log/journal").glob(f"*.{self.name}"),

@@ -68,7 +68,7 @@ def shell(name: str, script: str, folder: Path) -> bytes:
         environment["PATH"] = str(tools)
         words = [str(tools / "sh")]
     done = subprocess.run(
-        [*words, "-c", script], cwd=folder, env=environment, capture_output=True, timeout=20, stdin=subprocess.DEVNULL
+        [*words, "-c", script], cwd=folder, env=environment, capture_output=True, timeout=90, stdin=subprocess.DEVNULL
     )
     return done.stdout + b"\nSTDERR\n" + done.stderr
 

@@ -100,7 +100,7 @@ async def test_figures_go_on_behind_a_question() -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         asking = asyncio.create_task(app.ask("gpu01", "Code:", True))
         screen = await until_asked(app)
-        feed.picture = pictures.diverged()
+        feed.show(pictures.diverged())
         await pilot.pause()
         assert app.screen is screen
         await pilot.press("enter")

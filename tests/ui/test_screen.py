@@ -313,6 +313,8 @@ async def test_every_action_is_in_the_palette() -> None:
             "Slower",
             "Start",
             "End",
+            "Copy the verdict",
+            "Export",
             "Next theme",
             "Help",
             "Quit",
@@ -326,9 +328,14 @@ async def test_one_bell_for_a_change_into_an_alert(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(app, "bell", lambda: rung.append(True))
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
-        for _ in range(3):
+        for _ in range(500):
             feed.show(pictures.diverged())
-            await pilot.pause(0.15)
+            await pilot.pause(0.02)
+            if rung:
+                break
+        for _ in range(5):
+            feed.show(pictures.diverged())
+            await pilot.pause(0.1)
         assert rung == [True]
 
 

@@ -14,6 +14,7 @@ from specmon.captures.writer import make_folder
 from specmon.commands.asking import UserPrompt
 from specmon.commands.behind import conditions_of, conditions_on, counters_of
 from specmon.commands.dialects import reader_of
+from specmon.commands.handover import Notify, chosen_webhook
 from specmon.commands.page_access import PageOptions, page_access
 from specmon.commands.places import Hosts, SshOptions, open_source, parse_sides, resolved
 from specmon.commands.recording import recorder_of
@@ -62,6 +63,8 @@ def connect(
     pages: PageOptions,
     from_start: bool,
     record: Path | None,
+    on_desktop: bool,
+    webhook: str | None,
     is_plain: bool,
     interval_s: float,
     theme: str | None,
@@ -69,6 +72,7 @@ def connect(
 ) -> int:
     """Follow servers until the user quits; 2 when none of them can ever be followed."""
     access = page_access(pages, first_host=hosts[0], environ=os.environ)
+    notify = Notify(on_desktop=on_desktop, webhook=chosen_webhook(webhook))
     if record is not None:
         make_folder(record)
     session = Session(
@@ -98,7 +102,13 @@ def connect(
             feed = LiveFeed(session, channels, clock=time.time, recorder=recorder)
             try:
                 status = await show(
-                    feed, is_plain=is_plain, interval_s=interval_s, theme=theme, is_ascii=is_ascii, prompt=prompt
+                    feed,
+                    is_plain=is_plain,
+                    interval_s=interval_s,
+                    theme=theme,
+                    is_ascii=is_ascii,
+                    prompt=prompt,
+                    notify=notify,
                 )
             finally:
                 if recorder is not None:

@@ -9,13 +9,29 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
 import click
 
 from specmon.commands.asking import UserPrompt
+from specmon.monitor.announcing import Announcer
 from specmon.monitor.feed import Feed
 from specmon.references.effects import known_effects
 from specmon.reports.plain import plain_lines
+
+if TYPE_CHECKING:
+    from specmon.commands.handover import Notify
+    from specmon.monitor.session import Session
+
+
+class SessionFeed(Feed, Protocol):
+    """A feed whose session can be asked for a report."""
+
+    @property
+    def session(self) -> Session:
+        """What is filled."""
+        ...
 
 
 def has_screen() -> bool:
@@ -35,25 +51,37 @@ def is_in_browser() -> bool:
 
 
 async def show(
-    feed: Feed,
+    feed: SessionFeed,
     *,
     is_plain: bool,
     interval_s: float,
     theme: str | None,
     is_ascii: bool,
     prompt: UserPrompt | None = None,
+    notify: Notify | None = None,
 ) -> int:
     """Run a feed until the user quits or, without a screen, until it has ended; the exit code is returned.
 
-    What `prompt` is asked for meanwhile is asked on the screen.
+    What `prompt` is asked for meanwhile is asked on the screen. `notify` hears of each change of the verdict.
     """
     known_effects()  # a fault in the user's own file is told on a plain terminal
     if is_plain or not has_screen():
-        await print_lines(feed, interval_s=interval_s, write=click.echo, is_ascii=is_ascii)
+        if notify is not None:
+            notify.failed = partial(click.echo, err=True)
+        await print_lines(feed, interval_s=interval_s, write=click.echo, is_ascii=is_ascii, notify=notify)
         return 0
+    from specmon.commands.handover import SessionHandover
     from specmon.ui.app import SpecmonApp
 
-    app = SpecmonApp(feed, theme=theme, ascii_only=is_ascii or not _can_write_utf8())
+    app = SpecmonApp(
+        feed,
+        theme=theme,
+        ascii_only=is_ascii or not _can_write_utf8(),
+        handover=SessionHandover(lambda: feed.session, Path.cwd()),
+        notice=notify,
+    )
+    if notify is not None:
+        notify.failed = partial(app.notify, title="Webhook", severity="warning", markup=False)
     with _ended_by_signals(app.exit), nullcontext() if prompt is None else prompt.on_screen(app.ask):
         await app.run_async()
     return app.return_code or 0
@@ -77,14 +105,25 @@ def _can_write_utf8() -> bool:
     return is_in_browser() or (sys.stderr.encoding or "").lower().replace("-", "") == "utf8"
 
 
-async def print_lines(feed: Feed, *, interval_s: float, write: Callable[[str], object], is_ascii: bool = False) -> None:
+async def print_lines(
+    feed: Feed,
+    *,
+    interval_s: float,
+    write: Callable[[str], object],
+    is_ascii: bool = False,
+    notify: Notify | None = None,
+) -> None:
     """Print a set of lines every interval, and a last one when the feed has ended."""
     running = asyncio.ensure_future(feed.run())
-    printed = ""
+    printed, announcer = "", Announcer()
     try:
         while not running.done():
             await asyncio.wait({running}, timeout=interval_s)
-            text = "\n".join((*plain_lines(feed.snapshot(), is_ascii=is_ascii), ""))
+            picture = feed.snapshot()
+            announcement = announcer.see(picture.headline, asyncio.get_running_loop().time())
+            if announcement is not None and notify is not None:
+                notify.tell(announcement, picture)
+            text = "\n".join((*plain_lines(picture, is_ascii=is_ascii), ""))
             if text != printed or not running.done():
                 write(text)
                 sys.stdout.flush()
@@ -92,3 +131,5 @@ async def print_lines(feed: Feed, *, interval_s: float, write: Callable[[str], o
         running.result()
     finally:
         running.cancel()
+        if notify is not None:
+            await notify.finish()

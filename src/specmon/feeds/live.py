@@ -103,6 +103,11 @@ class LiveFeed:
         """A live session cannot be steered."""
         return None
 
+    @property
+    def session(self) -> Session:
+        """What is filled."""
+        return self._session
+
     async def run(self) -> None:
         """Until every source has ended, or the session is over."""
         async with asyncio.TaskGroup() as tasks:

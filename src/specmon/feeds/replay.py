@@ -119,6 +119,11 @@ class ReplayFeed:
         """A replay steers itself."""
         return self
 
+    @property
+    def session(self) -> Session:
+        """What is filled now; going back begins another one."""
+        return self._session
+
     # the feed
 
     async def run(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -13,10 +14,12 @@ from textual.reactive import reactive
 from textual.screen import Screen
 
 from specmon.errors import SpecmonError
+from specmon.monitor.announcing import Announcer
 from specmon.monitor.feed import Feed
 from specmon.monitor.snapshot import EMPTY, Severity, Snapshot
 from specmon.ui.ask import Asked, AskScreen
 from specmon.ui.dashboard import Dashboard
+from specmon.ui.handover import Handover, Notice, Outlet
 from specmon.ui.help import HelpScreen
 from specmon.ui.layout import Focus
 from specmon.ui.look import AsciiFilter, Look
@@ -58,6 +61,8 @@ class SpecmonApp(App[None]):
         Binding("d", "show_differences", "Configuration that differs", id="view.differences"),
         Binding("escape", "show_overview", "Overview", id="view.overview"),
         Binding("t", "next_theme", "Next theme", id="view.theme"),
+        Binding("y", "copy_verdict", "Copy the verdict (Markdown)", id="session.copy"),
+        Binding("e", "export", "Export the session into a folder", id="session.export"),
         Binding("s", "save_picture", "Save a picture (SVG)", id="view.picture"),
         Binding("question_mark", "show_help", "Help", key_display="?", id="app.help"),
         Binding("q", "quit", "Quit", id="app.quit"),
@@ -75,10 +80,15 @@ class SpecmonApp(App[None]):
         ascii_only: bool = False,
         interval_s: float = 0.25,
         theme_folders: Sequence[Path] | None = None,
+        handover: Handover | None = None,
+        notice: Notice | None = None,
     ) -> None:
         self._ascii_filter = AsciiFilter() if ascii_only else None
         super().__init__()
         self._feed = feed
+        self._handover = handover
+        self._notice = notice
+        self._outlet = Outlet(self._write_to_terminal, os.environ)
         self._look = Look(ascii_only)
         self._interval_s = interval_s
         self._ticks_since_drawn = 0
@@ -86,7 +96,7 @@ class SpecmonApp(App[None]):
         self._loaded = load_themes(theme_folders)
         self._held: Snapshot | None = None
         self._shown: tuple[object, ...] = ()
-        self._last_word = ""
+        self._announcer = Announcer()
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Our own variables, for themes that lack them."""
@@ -135,6 +145,7 @@ class SpecmonApp(App[None]):
         if not self.is_running or not self.query("#dashboard"):
             return
         fresh = self._feed.snapshot()
+        self._announce(fresh)
         if self._held is not None:
             header = self.query_one(Header)
             header.held_lines = max(0, fresh.log_revision - self._held.log_revision)
@@ -151,12 +162,6 @@ class SpecmonApp(App[None]):
 
     def watch_snapshot(self, snapshot: Snapshot) -> None:
         """Keys that only a replay has come and go with it."""
-        headline = snapshot.headline
-        if headline.word != self._last_word:
-            # One bell for a change into an alert, none while it lasts.
-            if headline.severity is Severity.ALERT and self._last_word:
-                self.bell()
-            self._last_word = headline.word
         bar = self.query_one(KeyBar)
         is_replay = self._feed.controls is not None
         if bar.is_replay != is_replay:
@@ -291,6 +296,42 @@ class SpecmonApp(App[None]):
             self.notify(f"{error.strerror or error}", title="No picture", severity="error", markup=False)
             return
         self.notify(path, title="Picture saved", markup=False)
+
+    async def action_copy_verdict(self) -> None:
+        """The verdict on the screen, as Markdown, into the clipboard."""
+        if self._handover is None:
+            return
+        text = self._handover.verdict(self.snapshot)
+        self._outlet.copy(text)
+        is_in_tmux = await self._handover.to_clipboard(text)
+        where = "to the clipboard and to tmux" if is_in_tmux else "to the clipboard, where the terminal allows it"
+        self.notify(f"the verdict as Markdown, {where}", title="Copied", markup=False)
+
+    async def action_export(self) -> None:
+        """The session as files."""
+        if self._handover is None:
+            return
+        try:
+            folder = await self._handover.export(self.snapshot, self.export_screenshot())
+        except SpecmonError as error:
+            self.notify(str(error), title="Not exported", severity="error", markup=False)
+            return
+        self.notify(str(folder), title="Exported", markup=False)
+
+    def _announce(self, snapshot: Snapshot) -> None:
+        announcement = self._announcer.see(snapshot.headline, asyncio.get_running_loop().time())
+        if announcement is None:
+            return
+        if announcement.severity is Severity.ALERT:
+            self.bell()
+        if self._notice is not None:
+            self._notice.tell(announcement, snapshot)
+            if self._notice.on_desktop:
+                self._outlet.notify(f"specmon: {announcement.word}", announcement.text)
+
+    def _write_to_terminal(self, sequence: str) -> None:
+        if self._driver is not None:
+            self._driver.write(sequence)
 
     def action_show_help(self) -> None:
         """All keys and signs."""

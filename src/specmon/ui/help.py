@@ -18,6 +18,8 @@ _KEYS = (
     ("d", "configuration: what differs from the reference and between the servers"),
     ("esc", "back to all panels"),
     ("t", "next theme"),
+    ("y", "copy the verdict as Markdown into the clipboard, also over SSH and in tmux"),
+    ("e", "export the session: report with charts, JSON and CSV, into a new folder here"),
     ("s", "save the screen as a picture (SVG) in the current folder"),
     ("ctrl+p", "command palette: every action by its name"),
     ("q  ctrl+c", "quit"),

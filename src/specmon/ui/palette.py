@@ -26,6 +26,8 @@ def commands(app: SpecmonApp, *, is_replay: bool) -> Iterator[SystemCommand]:
         yield SystemCommand("10 seconds back", "Move on the log's clock", lambda: app.action_seek(-10))
         yield SystemCommand("Start", "Go to the first line", app.action_seek_start)
         yield SystemCommand("End", "Go to the last line", app.action_seek_end)
+    yield SystemCommand("Copy the verdict", "As Markdown, into the clipboard", app.action_copy_verdict)
+    yield SystemCommand("Export", "Report, charts, JSON and CSV into a new folder here", app.action_export)
     yield SystemCommand("Save a picture (SVG)", "Into the current folder", app.action_save_picture)
     yield SystemCommand("Next theme", "Dark, light, high contrast, your own", app.action_next_theme)
     yield SystemCommand("Theme", "Choose a theme by name", app.action_change_theme)

@@ -98,8 +98,10 @@ _REPLAY = (
 _ALWAYS = (
     ("l", "log", "app.show_log", 2),
     ("d", "diff", "app.show_differences", 3),
-    ("t", "theme", "app.next_theme", 6),
-    ("^p", "palette", "app.command_palette", 7),
+    ("y", "copy", "app.copy_verdict", 6),
+    ("e", "export", "app.export", 7),
+    ("t", "theme", "app.next_theme", 8),
+    ("^p", "palette", "app.command_palette", 9),
     ("?", "help", "app.show_help", 0),
     ("q", "quit", "app.quit", 0),
 )
