@@ -16,6 +16,7 @@ import pytest
 
 from specmon.feeds.conditions import ProcessConditions
 from specmon.feeds.trails import ProgramTrail
+from specmon.sources.discovery import discover_local
 from specmon.sources.machine import ThisMachine
 from specmon.sources.whereabouts import Whereabouts, of_unit
 from tests.cli.conftest import Specmon
@@ -175,7 +176,7 @@ def test_server_at_a_terminal_is_followed_through_its_pane(
             env=tmux, check=True, capture_output=True, timeout=20,
         )  # fmt: skip
         to_sshd = options_of(sshd)
-        _wait_until_it_runs(specmon, to_sshd)
+        _wait_for_terminal()
         by_port = specmon("summary", f"{HOST}:{PORT}", *to_sshd)
         assert f"{HOST}:tmux:%" in by_port.out, by_port.err
         for more in ((), ("--baseline", "tmux:spec")):
@@ -186,11 +187,12 @@ def test_server_at_a_terminal_is_followed_through_its_pane(
         subprocess.run(["tmux", "kill-server"], env=tmux, check=True, capture_output=True, timeout=20)
 
 
-def _wait_until_it_runs(specmon: Specmon, to_sshd: tuple[str, ...]) -> None:
-    for _ in range(20):
-        if "tmux:%" in specmon("discover", HOST, *to_sshd).out:
+def _wait_for_terminal() -> None:
+    for _ in range(200):
+        if any(server.log.kind == "terminal" for server in discover_local().servers):
             return
-    pytest.fail("the server in the pane was not found")
+        time.sleep(0.05)
+    pytest.fail("the server at the terminal was not found")
 
 
 def test_terminal_that_no_tmux_shows_is_told_with_the_next_step(
@@ -206,9 +208,7 @@ def test_terminal_that_no_tmux_shows_is_told_with_the_next_step(
         ) as script,
     ):
         try:
-            for _ in range(20):
-                if "a terminal (/dev/pts/" in specmon("discover", HOST, *options_of(sshd)).out:
-                    break
+            _wait_for_terminal()
             done = specmon("summary", f"{HOST}:{PORT}", *options_of(sshd))
             assert done.status == 2
             assert "goes to a terminal (/dev/pts/" in done.err
