@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from specmon.commands.asking import UserPrompt
 from specmon.commands.capture import is_host
-from specmon.commands.connect import _found
+from specmon.commands.choosing import choose_sides
+from specmon.commands.connect import chosen_of, survey_of
 from specmon.commands.recording import file_name
 from specmon.commands.survey import ago, choose
 from specmon.demo.server import StillWorld, VirtualFile, demo_server
 from specmon.monitor.session import Session
 from specmon.monitor.snapshot import Role
 from specmon.sources.discovery import Discovery, find_servers
+from specmon.sources.events import Chunk
 from specmon.sources.machine import ThisMachine
 from specmon.sources.processes import OutputTarget, ProcessListing, RunningProcess
-from tests.cli.hosts import baseline_log
+from specmon.ui.choose import Candidate
+from tests.cli.hosts import baseline_log, speculative_log
 
 LAUNCH = ("python3", "-m", "sglang.launch_server", "--model-path", "/m")
 SPEC = (*LAUNCH, "--speculative-algorithm", "EAGLE3")
@@ -66,12 +72,47 @@ async def test_on_a_screen_rivals_are_told_in_the_event_list_and_shown_beside_ea
         world.files[path] = VirtualFile(baseline_log().encode())
     session = Session()
     async with demo_server(world) as demo, demo.host() as host:
-        channels = await _found(session, [host], from_start=True, can_choose_later=True)
+        found = await survey_of([host])
+        channels = await chosen_of(session, found, from_start=True, can_choose_later=True)
     assert [channel.key for channel in channels] == ["1", "2"]
     events = [event.text for event in session.snapshot(0.0).events]
     (told,) = [text for text in events if "2 baseline servers run" in text]
     assert "--baseline" in told
     assert "--spec" in told
+
+
+async def test_on_a_screen_the_user_is_asked_which_of_several_is_meant() -> None:
+    world = StillWorld(now=5000.0)
+    world.running = [process(1, LAUNCH, "/b"), process(2, LAUNCH, "/c"), process(3, SPEC, "/s")]
+    for path, log in (("/b", baseline_log(tok_s=60.0)), ("/c", baseline_log(tok_s=80.0)), ("/s", speculative_log())):
+        world.files[path] = VirtualFile(log.encode())
+    session, prompt = Session(), UserPrompt()
+    asked: list[tuple[str, list[str]]] = []
+
+    async def ask(host: str, text: str, is_echoed: bool) -> str | None:
+        raise AssertionError("no word is asked for")
+
+    async def choose(title: str, text: str, candidates: Sequence[Candidate]) -> str | None:
+        asked.append((title, [each.name for each in candidates]))
+        return candidates[1].key
+
+    async with demo_server(world) as demo, demo.host() as host:
+        found = await survey_of([host])
+        channels = await chosen_of(session, found, from_start=True, can_choose_later=True)
+        for key, log in (("1", baseline_log()), ("2", baseline_log()), ("3", speculative_log())):
+            session.feed(key, Chunk(0.0, 0, log.encode()))
+        first, _ = session.pair()
+        assert first is not None
+        assert first.key == "1"
+        asking = asyncio.create_task(choose_sides(prompt, session, found, channels))
+        with prompt.on_screen(ask, choose):
+            await asking
+    assert asked == [("which baseline server", [f"{host.name}:/b", f"{host.name}:/c"])]
+    chosen, speculative = session.pair()
+    assert chosen is not None
+    assert chosen.key == "2"
+    assert speculative is not None
+    assert session.judge() is not None, "with a choice there is one of each side"
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -10,9 +11,12 @@ from specmon.commands.places import ask_on_terminal
 
 if TYPE_CHECKING:
     from specmon.sources.ssh_login import Question
+    from specmon.ui.choose import Candidate
 
 # The host, the text, and whether the answer may be seen; None: the user will not answer.
 AskOnScreen: TypeAlias = Callable[[str, str, bool], Awaitable[str | None]]
+# The title, the text, and what there is to choose from; None: things stay as they are.
+ChooseOnScreen: TypeAlias = Callable[[str, str, "Sequence[Candidate]"], Awaitable[str | None]]
 
 
 class UserPrompt:
@@ -20,15 +24,24 @@ class UserPrompt:
 
     def __init__(self) -> None:
         self._ask: AskOnScreen | None = None
+        self._choose: ChooseOnScreen | None = None
+        self._has_screen = asyncio.Event()
 
     @contextmanager
-    def on_screen(self, ask: AskOnScreen) -> Iterator[None]:
+    def on_screen(self, ask: AskOnScreen, choose: ChooseOnScreen | None = None) -> Iterator[None]:
         """While the screen is up it is asked there: a question below it would be neither seen nor answered."""
-        self._ask = ask
+        self._ask, self._choose = ask, choose
+        self._has_screen.set()
         try:
             yield
         finally:
-            self._ask = None
+            self._ask = self._choose = None
+            self._has_screen.clear()
+
+    async def choose(self, title: str, text: str, candidates: Sequence[Candidate]) -> str | None:
+        """Wait for the screen, and let the user choose on it."""
+        await self._has_screen.wait()
+        return None if self._choose is None else await self._choose(title, text, candidates)
 
     async def __call__(self, question: Question) -> str | None:
         if self._ask is not None:

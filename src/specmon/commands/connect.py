@@ -13,6 +13,7 @@ import click
 from specmon.captures.writer import make_folder
 from specmon.commands.asking import UserPrompt
 from specmon.commands.behind import conditions_of, conditions_on, counters_of
+from specmon.commands.choosing import choose_sides
 from specmon.commands.dialects import reader_of
 from specmon.commands.handover import Notify, chosen_webhook
 from specmon.commands.page_access import PageOptions, page_access
@@ -24,6 +25,7 @@ from specmon.commands.survey import (
     THIS_MACHINE,
     Choice,
     FinishedRun,
+    Survey,
     Target,
     ago,
     choose,
@@ -87,17 +89,17 @@ def connect(
     async def run() -> int:
         prompt = UserPrompt()
         async with Hosts(ssh, prompt, access) as open_hosts:
-            channels = (
-                await named_channels(session, given, open_hosts, from_start=from_start)
-                if given
-                else await _found(
-                    session,
-                    [machine_of(host, open_hosts) for host in hosts],
-                    from_start=from_start,
-                    access=access,
-                    can_choose_later=not is_plain and has_screen(),
+            asking: asyncio.Task[None] | None = None
+            if given:
+                channels = await named_channels(session, given, open_hosts, from_start=from_start)
+            else:
+                found = await survey_of([machine_of(host, open_hosts) for host in hosts])
+                is_asked = not is_plain and has_screen()
+                channels = await chosen_of(
+                    session, found, from_start=from_start, can_choose_later=is_asked, access=access
                 )
-            )
+                if found.choice.rivals:
+                    asking = asyncio.create_task(choose_sides(prompt, session, found, channels))
             recorder = None if record is None else recorder_of(record, session, channels)
             feed = LiveFeed(session, channels, clock=time.time, recorder=recorder)
             try:
@@ -111,6 +113,8 @@ def connect(
                     notify=notify,
                 )
             finally:
+                if asking is not None:
+                    asking.cancel()
                 if recorder is not None:
                     recorder.close()
                     if recorder.fault is not None:
@@ -139,17 +143,17 @@ async def named_channels(
     return channels
 
 
-async def _found(
-    session: Session,
-    machines: Sequence[Target],
-    *,
-    from_start: bool,
-    can_choose_later: bool,
-    access: PageAccess | None = None,
-) -> list[Channel]:
-    """The servers that run on the machines; and when only one side is alive, the last run of the other in its log."""
+async def survey_of(machines: Sequence[Target]) -> Survey:
+    """What runs on the machines, and what would be followed of it."""
     found = await looked_at(machines)
-    choice = choose(found)
+    return Survey(tuple(found), choose(found))
+
+
+async def chosen_of(
+    session: Session, found: Survey, *, from_start: bool, can_choose_later: bool, access: PageAccess | None = None
+) -> list[Channel]:
+    """The servers that were found; and when only one side is alive, the last run of the other in its log."""
+    choice = found.choice
     if choice.rivals and not can_choose_later:
         raise SourceRefused(rivals_sentence(choice))
     channels = chosen_channels(session, choice, from_start=from_start, access=access)
@@ -157,7 +161,7 @@ async def _found(
         raise SourceRefused("there is no log to follow. Name the logs with --baseline PATH and --spec PATH.")
     if choice.rivals:
         session.tell(channels[0].key, time.time(), rivals_sentence(choice))
-    ended = await finished_run(choice, found)
+    ended = await finished_run(choice, found.machines)
     if ended is not None:
         channels.append(_stand_in(session, ended, f"{len(channels) + 1}"))
     return channels

@@ -83,6 +83,14 @@ class Choice:
         return absent if len(absent) == 1 else ()
 
 
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What was found on the machines of a command line, and what is chosen of it."""
+
+    machines: tuple[tuple[Target, Discovery], ...]
+    choice: Choice
+
+
 def machine_of(word: str, hosts: Hosts) -> Target:
     """The machine that a HOST word means. ConfigError when it is no host."""
     return ThisMachine() if word == THIS_MACHINE else hosts.at(parse_host(word))

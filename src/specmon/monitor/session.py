@@ -139,6 +139,15 @@ class Session:
         server.history.chronicle.tell(at, Severity.WARNING, text)
         server.version += 1
 
+    def choose_side(self, key: str, role: Role) -> None:
+        """Of several servers of a role, this one is meant; the others keep their rows."""
+        for entry in self._entries.values():
+            server = entry.server
+            wanted = role if server.key == key else None if server.declared is role else server.declared
+            if server.declared is not wanted:
+                server.declared = wanted
+                server.version += 1
+
     def mark_unreadable(self, key: str, source: str, reason: str) -> None:
         """A source that cannot be opened is a server of which only that is known."""
         server = self._entries[key].server if key in self._entries else self.add(key, source)

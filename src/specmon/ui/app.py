@@ -11,13 +11,14 @@ from textual.app import App, ComposeResult, SystemCommand
 from textual.binding import Binding
 from textual.filter import LineFilter
 from textual.reactive import reactive
-from textual.screen import Screen
+from textual.screen import ModalScreen, Screen
 
 from specmon.errors import SpecmonError
 from specmon.monitor.announcing import Announcer
 from specmon.monitor.feed import Feed
 from specmon.monitor.snapshot import EMPTY, Severity, Snapshot
 from specmon.ui.ask import Asked, AskScreen
+from specmon.ui.choose import Candidate, ChooseScreen
 from specmon.ui.dashboard import Dashboard
 from specmon.ui.handover import Handover, Notice, Outlet
 from specmon.ui.help import HelpScreen
@@ -97,6 +98,7 @@ class SpecmonApp(App[None]):
         self._held: Snapshot | None = None
         self._shown: tuple[object, ...] = ()
         self._announcer = Announcer()
+        self._is_up = asyncio.Event()
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Our own variables, for themes that lack them."""
@@ -118,6 +120,7 @@ class SpecmonApp(App[None]):
         self.run_worker(self._run_feed(), name="feed", group="feed")
         self.set_interval(self._interval_s, self._tick_in_pace)
         self.call_after_refresh(self._tick)
+        self._is_up.set()
 
     # --- the feed ---------------------------------------------------------------------------------
 
@@ -173,7 +176,14 @@ class SpecmonApp(App[None]):
 
     async def ask(self, host: str, text: str, is_echoed: bool) -> str | None:
         """Ask the user; None when there is no answer. Whoever stops waiting takes the question away."""
-        screen = AskScreen(host, text, is_echoed=is_echoed)
+        return await self._answer_to(AskScreen(host, text, is_echoed=is_echoed))
+
+    async def choose(self, title: str, text: str, candidates: Sequence[Candidate]) -> str | None:
+        """Let the user choose; the key of what was chosen, None when things are to stay as they are."""
+        return await self._answer_to(ChooseScreen(title, text, candidates))
+
+    async def _answer_to(self, screen: ModalScreen[str | None]) -> str | None:
+        await self._is_up.wait()  # a question that comes before the screen would be lost
         answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
         self.post_message(Asked(screen, answer))
         try:
@@ -194,7 +204,7 @@ class SpecmonApp(App[None]):
 
         self.push_screen(message.screen, take)
 
-    def _withdraw(self, screen: AskScreen) -> None:
+    def _withdraw(self, screen: ModalScreen[str | None]) -> None:
         if screen.is_attached and screen in self.screen_stack:
             screen.dismiss(None) if screen is self.screen else screen.remove()
 

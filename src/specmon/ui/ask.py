@@ -53,7 +53,7 @@ class AskScreen(ModalScreen[str | None]):
 class Asked(Message):
     """Somebody, in whatever task, wants a question on the screen; the answer comes through the future."""
 
-    def __init__(self, screen: AskScreen, answer: asyncio.Future[str | None]) -> None:
+    def __init__(self, screen: ModalScreen[str | None], answer: asyncio.Future[str | None]) -> None:
         super().__init__()
         self.screen = screen
         self.answer = answer
