@@ -294,6 +294,7 @@ def summary(**given: Any) -> int:
     help="Write the answers in that format to FILE, and text to stdout.",
 )
 @options.client
+@options.metrics
 @options.span
 @options.formats
 @options.ssh
@@ -330,6 +331,7 @@ def check(**given: Any) -> int:
     help="How to print the ranking.",
 )
 @options.client
+@options.metrics
 @options.span
 @options.formats
 @options.ssh

@@ -92,6 +92,8 @@ def read_all(folder: Path) -> int:
         (_link("base.log"), "it is a link"),
         (_link("base.times"), "it is a link"),
         (_link("base.fingerprint.toml"), "it is a link"),
+        (_link("base.metrics"), "it is a link"),
+        (_link("base.metrics.zst"), "it is a link"),
         (_fifo("base.log"), "is missing"),
         (_bomb, "unpacks to more than"),
     ],

@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 from specmon.captures.manifest import CapturedServer, Life
 from specmon.captures.reader import Capture, open_capture
 from specmon.captures.writer import CaptureWriter
+from specmon.commands.metrics import pages_of
 from specmon.errors import ConfigError
+from specmon.scrape import Scrape
 
 START = 1_772_124_000.0
 
@@ -200,3 +202,50 @@ def test_full_disk_leaves_what_was_written(tmp_path: Path) -> None:
         _assert_lines(disk / "c")
     finally:
         subprocess.run(["umount", str(disk)], check=True)
+
+
+PAGES = [b'sglang:realtime_tokens_total{mode="decode"} %d\n' % (number * 250) for number in range(40)]
+
+
+def test_metrics_pages_come_back_with_their_times_and_without_any_there_is_no_file(tmp_path: Path) -> None:
+    capture = writer(tmp_path / "c", "base", "spec")
+    for number, page in enumerate(PAGES):
+        capture.write_page("base", page, START + number)
+    capture.close()
+    base, spec = open_capture(tmp_path / "c").logs
+    assert (base.metrics, spec.metrics) == (tmp_path / "c" / "base.metrics.zst", None)
+    assert base.metrics is not None
+    assert stat.S_IMODE(base.metrics.stat().st_mode) == 0o600
+    read = list(pages_of([base.metrics]))
+    assert [page.at for page in read] == [START + number for number in range(40)]
+    assert all(isinstance(page, Scrape) for page in read)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None)
+@given(st.floats(0, 1))
+def test_metrics_that_are_cut_anywhere_give_the_pages_that_were_there(
+    tmp_path_factory: pytest.TempPathFactory, share: float
+) -> None:
+    folder = tmp_path_factory.mktemp("cut")
+    capture = writer(folder / "c")
+    for number, page in enumerate(PAGES):
+        capture.write_page("base", page, START + number)
+        if number % 7 == 0:
+            capture.flush()
+    capture.close()
+    path = folder / "c" / "base.metrics.zst"
+    whole = path.read_bytes()
+    path.write_bytes(whole[: int(len(whole) * share)])
+    read = list(pages_of([path]))
+    good = [page for page in read if isinstance(page, Scrape)]
+    assert [page.samples[0].value for page in good] == [number * 250 for number in range(len(good))]
+    assert len(read) - len(good) <= 1  # the one that was being written
+
+
+def test_metrics_that_were_flushed_can_be_read_while_they_are_written(tmp_path: Path) -> None:
+    capture = writer(tmp_path / "c")
+    capture.write_page("base", PAGES[1], START)
+    capture.flush()
+    capture.write_page("base", PAGES[2], START + 4)
+    assert [page.at for page in pages_of([tmp_path / "c" / "base.metrics.zst"])] == [START]
+    capture.close(is_whole=False)

@@ -5,7 +5,8 @@ NAME.log                 the bytes as they were received, or NAME.log.zst, the s
                          another file follows a line without one
 NAME.times               one line a chunk: byte offset after it, arrival in seconds since 1970 (UTC); notes after a #
 NAME.fingerprint.toml    a [[life]] table for each life of the server process
-NAME.metrics             scrapes of the metrics page, when there were any
+NAME.metrics             looks at the metrics page, when there were any, each behind a line `# scrape TIME` (seconds
+                         since 1970, UTC); or NAME.metrics.zst, the same packed
 """
 
 from __future__ import annotations

@@ -49,6 +49,7 @@ class CapturedLog:
     path: Path
     arrivals: Arrivals
     lives: tuple[Life, ...]
+    metrics: Path | None = None  # looks at the metrics page
 
     @property
     def is_packed(self) -> bool:
@@ -121,7 +122,17 @@ def _open_log(folder: Path, server: CapturedServer, starts_at: float) -> Capture
         )
     lives_path = folder / f"{server.name}.fingerprint.toml"
     lives = _read(lives_path, Lives).life if lives_path.is_file() else ()
-    return CapturedLog(server, path, _arrivals(folder / f"{server.name}.times", path, starts_at), lives)
+    arrivals = _arrivals(folder / f"{server.name}.times", path, starts_at)
+    return CapturedLog(server, path, arrivals, lives, _metrics(folder, server.name))
+
+
+def _metrics(folder: Path, name: str) -> Path | None:
+    for ending in (".metrics", ".metrics.zst"):
+        path = folder / f"{name}{ending}"
+        _check(path, None)
+        if path.is_file():
+            return path
+    return None
 
 
 def _arrivals(path: Path, log: Path, starts_at: float) -> Arrivals:

@@ -7,25 +7,17 @@ bytes follow. So after a kill, or on a full disk, all that has arrival times can
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from specmon.captures.manifest import SCHEMA, CapturedServer, Life
+from specmon.captures.packed import PackedFile, create, write_all
 from specmon.errors import ConfigError
 from specmon.references.writing import storable
 
-if TYPE_CHECKING or sys.version_info < (3, 14):
-    from backports import zstd
-else:
-    from compression import zstd
-
 FLUSH_BYTES = 1 << 20  # so much is held at most
-_FRAME_BYTES = 64 << 20  # then a new frame begins, so that a damaged place costs no more than that
-_LEVEL = 3
 
 
 class CaptureWriter:
@@ -40,6 +32,7 @@ class CaptureWriter:
         make_folder(folder)
         _replace(folder / "manifest.toml", _manifest(servers, starts_at, version))
         self._logs = {server.name: _LogFile(folder, server.name) for server in servers}
+        self._pages: dict[str, PackedFile] = {}  # NAME.metrics.zst, from the first page on
 
     @property
     def size_bytes(self) -> int:
@@ -53,6 +46,12 @@ class CaptureWriter:
     def interrupt(self, name: str, note: str, at: float) -> None:
         """What follows does not continue the last line: another file, or lost bytes."""
         self._logs[name].interrupt(note, at)
+
+    def write_page(self, name: str, page: bytes, at: float) -> None:
+        """A metrics page (whole lines), and when it was looked at (s since 1970, UTC)."""
+        if name not in self._pages:
+            self._pages[name] = PackedFile(self.folder / f"{name}.metrics.zst")
+        self._pages[name].add(b"# scrape %.3f\n" % at + page)
 
     def add_life(self, name: str, life: Life, *, replaces_last: bool) -> None:
         """The conditions of a life of the server; a later look at the same process replaces the earlier one."""
@@ -72,38 +71,44 @@ class CaptureWriter:
         """Hand all that is held to the system."""
         for log in self._logs.values():
             log.flush()
+        for pages in self._pages.values():
+            pages.flush()
 
     def close(self, *, is_whole: bool = True) -> None:
         """End the files; with `is_whole=False` without writing anything more."""
-        for log in self._logs.values():
-            log.close(is_whole=is_whole)
+        try:
+            if is_whole:
+                for pages in self._pages.values():
+                    pages.flush(is_last=True)
+        finally:
+            for pages in self._pages.values():
+                pages.close()
+            for log in self._logs.values():
+                log.close(is_whole=is_whole)
 
 
 class _LogFile:
     """NAME.log.zst and NAME.times."""
 
     def __init__(self, folder: Path, name: str) -> None:
-        self.size = 0
-        self._flushed = 0  # of `size`
-        self._in_frame = 0
-        self._packer = zstd.ZstdCompressor(level=_LEVEL)
-        self._packed: list[bytes] = []
         self._times: list[str] = []
         self._last = b"\n"
         self._latest = 0.0
-        self._log = _create(folder / f"{name}.log.zst")
-        self._arrivals = _create(folder / f"{name}.times")
+        self._log = PackedFile(folder / f"{name}.log.zst")
+        self._arrivals = create(folder / f"{name}.times")
+
+    @property
+    def size(self) -> int:
+        return self._log.size
 
     def write(self, data: bytes, at: float) -> None:
         if not data:
             return
-        self.size += len(data)
-        self._in_frame += len(data)
+        self._log.add(data)
         self._last = data[-1:]
         self._latest = max(self._latest, at)  # a clock that is set back must not make the file unreadable
-        self._packed.append(self._packer.compress(data))
         self._times.append(f"{self.size} {self._latest:.3f}\n")
-        if self.size - self._flushed >= FLUSH_BYTES:
+        if self.size - self._log.flushed >= FLUSH_BYTES:
             self.flush()
 
     def interrupt(self, note: str, at: float) -> None:
@@ -112,26 +117,16 @@ class _LogFile:
         self._times.append(f"# {at:.3f} {' '.join(note.split())}\n")
 
     def flush(self, *, is_last: bool = False) -> None:
-        is_end = is_last or self._in_frame >= _FRAME_BYTES
-        if is_end and self._in_frame:
-            self._packed.append(self._packer.flush(zstd.ZstdCompressor.FLUSH_FRAME))
-        elif self.size > self._flushed:
-            self._packed.append(self._packer.flush(zstd.ZstdCompressor.FLUSH_BLOCK))
-        packed, self._packed = b"".join(self._packed), []
         times, self._times = "".join(self._times).encode("utf-8", "replace"), []
-        _write(self._log, packed)
-        _write(self._arrivals, times)
-        self._flushed = self.size
-        if is_end:
-            self._in_frame = 0
-            self._packer = zstd.ZstdCompressor(level=_LEVEL)
+        self._log.flush(is_last=is_last)
+        write_all(self._arrivals, times)
 
     def close(self, *, is_whole: bool) -> None:
         try:
             if is_whole:
                 self.flush(is_last=True)
         finally:
-            os.close(self._log)
+            self._log.close()
             os.close(self._arrivals)
 
 
@@ -148,24 +143,13 @@ def make_folder(folder: Path) -> None:
         ) from error
 
 
-def _create(path: Path) -> int:
-    # O_EXCL: neither a file nor a link that somebody put there is written to.
-    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
-
-
-def _write(descriptor: int, data: bytes) -> None:
-    rest = memoryview(data)
-    while rest:
-        rest = rest[os.write(descriptor, rest) :]
-
-
 def _replace(path: Path, text: str) -> None:
     """Write beside the file and rename: a reader sees the old text or the new one."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # made with mode 0600
     temporary = Path(name)
     try:
         try:
-            _write(handle, text.encode("utf-8", "replace"))
+            write_all(handle, text.encode("utf-8", "replace"))
         finally:
             os.close(handle)
         temporary.replace(path)

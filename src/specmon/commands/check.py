@@ -13,6 +13,7 @@ import click
 
 from specmon.commands.clients import attach_clients, read_clients
 from specmon.commands.dialects import reader_of
+from specmon.commands.metrics import attach_metrics, read_metrics
 from specmon.commands.places import SshOptions, parse_sides
 from specmon.commands.reading import read_all, refuse_twice
 from specmon.commands.reference import chosen_reference, other_references
@@ -41,6 +42,7 @@ def check(
     form: Form,
     report: Path | None,
     clients: Sequence[str],
+    metrics: Sequence[str],
     ssh: SshOptions,
     since: str | None,
     until: str | None,
@@ -60,6 +62,7 @@ def check(
             raise ConfigError("--tolerance is that of a reference: give --reference NAME as well.")
         recorded = recorded.model_copy(update={"tolerance": parse_share(tolerance)})
     results = read_clients(clients)
+    looks = read_metrics(metrics)
     window = chosen_window(since, until, lambda: newest_of_files([address for _, address in given]))
     session = Session(
         reference=recorded,
@@ -72,6 +75,7 @@ def check(
     )
     faults = read_all(session, given, ssh)
     require_run(session, run)
+    attach_metrics(session, looks, window=window)
     attach_clients(session, results, format_files=format_files, window=window)
     faults += [notice.text for notice in session.notices() if notice.kind.startswith("several_")]
     answers = Gate(session, min_samples).answers(words)

@@ -11,6 +11,7 @@ import click
 from specmon.analysis.load import Band
 from specmon.commands.clients import attach_clients, read_clients
 from specmon.commands.dialects import reader_of
+from specmon.commands.metrics import attach_metrics, read_metrics
 from specmon.commands.places import SshOptions, parse_sides
 from specmon.commands.reading import read_all, refuse_twice, without_twins
 from specmon.commands.reference import chosen_reference, other_references
@@ -34,6 +35,7 @@ def compare(
     running: str | None,
     form: Literal["text", "json", "markdown", "csv"],
     clients: Sequence[str],
+    metrics: Sequence[str],
     ssh: SshOptions,
     since: str | None,
     until: str | None,
@@ -47,6 +49,7 @@ def compare(
     given = without_twins(parse_sides(sources, baseline, ()))
     refuse_twice(given)
     results = read_clients(clients)
+    looks = read_metrics(metrics)
     window = chosen_window(since, until, lambda: newest_of_files([address for _, address in given]))
     level = asked_load(running)
     session = Session(
@@ -58,6 +61,7 @@ def compare(
         is_watched=False,
     )
     unread = read_all(session, given, ssh)
+    attach_metrics(session, looks, window=window)
     attach_clients(session, results, format_files=format_files, window=window)
     ranking = _ranked(session, level, run)
     if not ranking.baselines and not unread:

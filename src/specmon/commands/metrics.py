@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from specmon.commands.clients import labelled
-from specmon.errors import ConfigError
+from specmon.errors import ConfigError, UnreadableInput
 from specmon.formats.metricspage import LONGEST_LINE, read_series
 from specmon.formats.window import TimeWindow
 from specmon.monitor.server import ServerMonitor
 from specmon.monitor.session import Session
 from specmon.scrape import PageRefused, Scrape
+from specmon.sources.events import Chunk
+from specmon.sources.files import read_whole
 
 Page = Scrape | PageRefused
 
@@ -21,7 +23,7 @@ Page = Scrape | PageRefused
 _SERIES = ".metrics"
 _PAIR = (".metrics-before.txt", ".metrics-after.txt")
 _PACKED = (".gz", ".bz2", ".xz", ".zst")
-_ZONE_STEP_S = 900.0  # zones differ by whole quarters of an hour
+ZONE_STEP_S = 900.0  # zones differ by whole quarters of an hour
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +76,9 @@ def metrics_beside(log: Path) -> list[Path]:
         return []
     for ending in (*_PACKED, ".log"):
         name = name.removesuffix(ending)
-    if (series := log.with_name(f"{name}{_SERIES}")).is_file():
-        return [series]
+    for packing in ("", *_PACKED):
+        if (series := log.with_name(f"{name}{_SERIES}{packing}")).is_file():
+            return [series]
     pair = [log.with_name(f"{name}{ending}") for ending in _PAIR]
     return pair if all(path.is_file() for path in pair) else []
 
@@ -84,10 +87,32 @@ def pages_of(paths: Iterable[Path]) -> Iterator[Page]:
     """The pages of files, one file after the other."""
     for path in paths:
         try:
-            with path.open("rb") as file:
-                yield from read_series(iter(lambda: file.readline(LONGEST_LINE), b""))
-        except OSError:  # a file beside a log was not asked for, so its fault ends nothing
+            yield from read_series(_lines_of(path))
+        except (OSError, UnreadableInput):  # a file beside a log was not asked for, so its fault ends nothing
             yield PageRefused(None, "file")
+
+
+def _lines_of(path: Path) -> Iterator[bytes]:
+    """The lines of a file, packed or not, with their ends; one that is longer than any metric comes in pieces."""
+    if path.suffix not in _PACKED:
+        with path.open("rb") as file:
+            yield from iter(lambda: file.readline(LONGEST_LINE), b"")
+        return
+    rest = b""
+    for event in read_whole(str(path)):
+        if isinstance(event, Chunk):
+            *whole, rest = (rest + event.data).split(b"\n")
+            for line in whole:
+                yield from _pieces(line + b"\n")
+            if len(rest) > LONGEST_LINE:
+                yield from _pieces(rest)
+                rest = b""
+    if rest:
+        yield rest
+
+
+def _pieces(line: bytes) -> Iterator[bytes]:
+    return (line[at : at + LONGEST_LINE] for at in range(0, len(line), LONGEST_LINE))
 
 
 def attach_metrics(session: Session, given: Sequence[GivenMetrics], *, window: TimeWindow | None) -> None:
@@ -113,7 +138,7 @@ def clock_shift(pages: Sequence[Page], first: float | None, last: float | None) 
     times = [page.at for page in pages if page.at is not None]
     if first is None or last is None or not times or (times[0] <= last and first <= times[-1]):
         return 0.0
-    return round((first - times[0]) / _ZONE_STEP_S) * _ZONE_STEP_S
+    return round((first - times[0]) / ZONE_STEP_S) * ZONE_STEP_S
 
 
 def _span(server: ServerMonitor) -> tuple[float | None, float | None]:

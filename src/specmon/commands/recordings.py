@@ -14,6 +14,7 @@ import click
 
 from specmon.captures.reader import CapturedLog, is_capture, life_at, open_capture
 from specmon.commands.dialects import reader_of
+from specmon.commands.metrics import attach_metrics
 from specmon.commands.places import Hosts, SshOptions, local_folder, open_source, resolved
 from specmon.commands.span import chosen_window, newest_of_files
 from specmon.errors import ConfigError, SpecmonError, UnreadableInput
@@ -84,6 +85,7 @@ def measure(wanted: Wanted, ssh: SshOptions, *, is_forced: bool, now: datetime) 
         is_watched=False,
     )
     found = asyncio.run(_read_all(session, given, ssh))
+    attach_metrics(session, (), window=window)
     return [
         Measured(
             one.source,

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from specmon.captures.reader import Capture, CapturedLog, is_capture, open_capture
 from specmon.commands.dialects import reader_of
-from specmon.commands.metrics import GivenMetrics, clock_shift, metrics_by_server, pages_of, read_metrics
+from specmon.commands.metrics import ZONE_STEP_S, GivenMetrics, clock_shift, metrics_by_server, pages_of, read_metrics
 from specmon.commands.places import (
     Hosts,
     SshOptions,
@@ -46,8 +46,11 @@ class _Cast:
         self.logs: list[ReplayLog] = []
         self.servers: list[tuple[str, str, Role | None, str | None]] = []
         self.captures: list[Capture] = []
+        self._lie_at: dict[str, Path] = {}  # by key: the log itself, where that is a file of this machine
 
-    def add(self, log: ReplayLog, source: str, role: Role | None, label: str | None) -> None:
+    def add(self, log: ReplayLog, source: str, role: Role | None, label: str | None, lies_at: Path | None) -> None:
+        if lies_at is not None:
+            self._lie_at[log.key] = lies_at
         self.logs.append(log)
         self.servers.append((log.key, source, role, label))
 
@@ -59,7 +62,7 @@ class _Cast:
         self, given: Sequence[GivenMetrics], session: Session, *, windowed_by: TimeWindow | None
     ) -> list[ReplayLog]:
         """The logs with what was looked up of their servers' metrics, each look on the clock of its log."""
-        files = metrics_by_server(session, given, {log.key: log.path for log in self.logs})
+        files = metrics_by_server(session, given, self._lie_at)
         return [
             replace(log, looks=_looks(log, files[log.key], windowed_by)) if log.key in files else log
             for log in self.logs
@@ -143,7 +146,10 @@ def _looks(log: ReplayLog, files: Sequence[Path], window: TimeWindow | None) -> 
     times = [at for at in log.timeline.arrivals.at if math.isfinite(at)]
     shift = clock_shift(pages, times[0], times[-1]) if times else 0.0
     found = [Look(math.inf if page.at is None else page.at + shift, page) for page in pages]
-    inside = [look for look in found if window is None or window.holds(look.at)]
+    # A capture plays by the clock of its arrivals, and the window is on that of the log's stamps.
+    stamp, last = log.timeline.newest_stamp, times[-1] if times else None
+    zone_s = 0.0 if stamp is None or last is None else round((stamp - last) / ZONE_STEP_S) * ZONE_STEP_S
+    inside = [look for look in found if window is None or window.holds(look.at + zone_s)]
     return tuple(sorted(inside, key=lambda look: look.at))
 
 
@@ -163,11 +169,12 @@ async def _join(
             timeline = timeline_of(path, log.arrivals, reader=reader)
             declared = role or (Role(log.server.role) if log.server.role != "unknown" else None)
             source = f"{log.server.host}:{log.server.source}" if log.server.host else log.path.name
-            cast.add(ReplayLog(cast.next_key, path, timeline, log.lives), source, declared, None)
+            cast.add(ReplayLog(cast.next_key, path, timeline, log.lives), source, declared, None, log.path)
         return
     path = await _as_file(address, hosts, stack)
     timeline = timeline_of(path, reader=reader)
-    cast.add(ReplayLog(cast.next_key, path, timeline), address.name, role, address.label)
+    lies_at = Path(address.place.path) if isinstance(address.place, LocalPlace) else None
+    cast.add(ReplayLog(cast.next_key, path, timeline), address.name, role, address.label, lies_at)
 
 
 def _unpacked(log: CapturedLog, stack: ExitStack) -> Path:

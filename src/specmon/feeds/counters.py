@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from specmon.feeds.live import CounterLook
-from specmon.formats.metricspage import read_series
+from specmon.formats.metricspage import kept_lines, read_series
 from specmon.scrape import Scrape
 from specmon.sources.machine import Machine
 from specmon.sources.metrics_page import ask_metrics
@@ -24,5 +24,5 @@ class MetricsPage:
             return CounterLook(None, "" if answer.is_usual else answer.reason)
         page = next(iter(read_series(answer.body.splitlines(keepends=True))), None)
         if isinstance(page, Scrape):
-            return CounterLook(Scrape(at, page.samples, page.refused_figures))
+            return CounterLook(Scrape(at, page.samples, page.refused_figures), kept=kept_lines(answer.body))
         return CounterLook(page)

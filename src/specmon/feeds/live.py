@@ -25,6 +25,7 @@ LATE_LOOKS_S = (60.0, 300.0)
 # Short enough that a window of steady load holds some looks. A page has 60 kB, and the server makes it on demand.
 COUNTERS_EVERY_S = 4.0
 NO_COUNTERS_EVERY_S = 60.0
+NO_PORT_EVERY_S = 1.0  # until the log or the process says where the server listens
 
 _OVER_POLL_S = 0.1
 _LAST_BYTES_S = 1.0  # what has been written last is still on its way
@@ -53,6 +54,7 @@ class CounterLook:
 
     page: Scrape | PageRefused | None
     reason: str = ""  # why there is no page, where the user can do something about it
+    kept: bytes = b""  # of a page that is one: the lines that a capture keeps
 
 
 class Counters(Protocol):
@@ -185,10 +187,14 @@ class LiveFeed:
         while True:
             life, delay_s = server.life, COUNTERS_EVERY_S
             host, port = life.address if life is not None else (None, None)
+            if port is None:
+                delay_s = NO_PORT_EVERY_S
             if life is not None and port is not None and not life.has_ended:
                 look = await counters.read(Door(host, port, life.speaks_tls), self._clock())
                 if not isinstance(look.page, Scrape):
                     delay_s = NO_COUNTERS_EVERY_S
+                if isinstance(look.page, Scrape) and self._recorder is not None:
+                    self._recorder.look(channel.key, look.kept, look.page.at or self._clock())
                 if look.page is not None and server.life is life:  # not of the life before a restart
                     self._session.attach_page(channel.key, look.page)
                 self._tell(channel, look.reason)

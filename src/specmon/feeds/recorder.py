@@ -64,6 +64,16 @@ class Recorder:
             self._give_up(error)
         self._processes[key] = process
 
+    def look(self, key: str, page: bytes, at: float) -> None:
+        """Take a metrics page, when it was looked at on this machine's clock."""
+        if self._is_closed or (name := self._names.get(key)) is None:
+            return
+        try:
+            self._writer.write_page(name, page, at)
+            self._flush_soon()
+        except OSError as error:
+            self._give_up(error)
+
     def close(self) -> None:
         """End the capture."""
         if self._is_closed:

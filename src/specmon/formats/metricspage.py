@@ -17,6 +17,7 @@ LONGEST_LINE = 1 << 16  # bytes that a reader hands over as one line at most
 
 _SCRAPE = re.compile(rb"# scrape (\d{1,11}(?:\.\d+)?)\s*")
 _NAME = re.compile(rb"(?:sglang|vllm|llamacpp):([a-z_]+)[ {\t]")
+_OWN = re.compile(rb"(?:sglang|vllm|llamacpp):[a-z0-9_]+(?<!_bucket)[ {\t]")
 # The rest of a page (histograms above all) is not parsed: it is fifty times as much.
 _USED = {
     name.encode()
@@ -45,6 +46,11 @@ def read_series(lines: Iterable[bytes]) -> Iterator[Scrape | PageRefused]:
             page.add(line)
     if page.size or page.at is not None:
         yield page.result()
+
+
+def kept_lines(page: bytes) -> bytes:
+    """What is worth keeping of a page: the engine's own figures, less histograms, which are fifty times as much."""
+    return b"".join(line for line in page.splitlines(keepends=True) if _OWN.match(line) is not None)
 
 
 class _Page:

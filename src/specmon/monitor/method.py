@@ -58,7 +58,7 @@ def findings_of(life: Life, running: int | None, clients: Sequence[ClientEvidenc
     found = [client_finding(evidence) for evidence in clients]
     if running is not None:
         found += [
-            each for each in (_stamps(life), _phases(life, running), _counters(life, running)) if each is not None
+            each for each in (_stamps(life), _phases(life, running), counter_finding(life, running)) if each is not None
         ]
     return found
 
@@ -163,7 +163,7 @@ def _phases(life: Life, running: int) -> Finding | None:
     return Finding("failed" if abs(away) > _PHASES_DIFFER_FROM else "unknown", text)
 
 
-def _counters(life: Life, running: int) -> Finding | None:
+def counter_finding(life: Life, running: int) -> Finding | None:
     """Tokens that the server counted over time that specmon's own clock took, against what the log delivers."""
     if not life.counters.has_readings:
         return None

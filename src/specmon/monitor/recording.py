@@ -11,6 +11,7 @@ from specmon.analysis.figures import LevelFigures, RunFigures
 from specmon.analysis.longrun import long_run_sigma
 from specmon.events import FIRST_DATED_S
 from specmon.monitor.life import Life
+from specmon.monitor.method import counter_finding
 from specmon.monitor.server import ServerMonitor
 from specmon.monitor.snapshot import Role, RunState
 from specmon.references.fingerprint import Fingerprint
@@ -52,7 +53,11 @@ def recording_of(
         return Recording(ReferenceSession(), "", (_why_nothing(server),), can_be_forced=False)
     figures = life.figures()
     asked = [level for level in figures.levels if running in (None, level.running)]
-    unfit = {level.running: fault for level in asked if (fault := _fault_of_level(level, figures)) is not None}
+    unfit = {
+        level.running: fault
+        for level in asked
+        if (fault := _fault_of_level(level, figures) or _fault_by_counter(life, level.running)) is not None
+    }
     fit = [level for level in asked if level.running not in unfit]
     taken = fit or [level for level in asked if is_forced and level.decode_tok_s is not None]
     is_speculative = life.role is Role.SPECULATIVE
@@ -119,6 +124,12 @@ def _fault_of_level(level: LevelFigures, figures: RunFigures) -> str | None:
         steps = f" ({before:.2f} ms a step before, {level.cycle_ms:.2f} after)" if before and level.cycle_ms else ""
         return f"its speed moved while it was measured{steps}, so its samples are of two speeds"
     return None
+
+
+def _fault_by_counter(life: Life, running: int) -> str | None:
+    """That the server itself counted other tokens than its log says, None when it did not or cannot tell."""
+    found = counter_finding(life, running)
+    return None if found is None or found.state != "failed" else found.text
 
 
 def _why_no_level(asked: Sequence[LevelFigures], unfit: dict[int, str], running: int | None) -> str:
