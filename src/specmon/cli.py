@@ -85,6 +85,9 @@ def cli() -> None:
 @options.running
 @click.option("--from-start", is_flag=True, help="Read each log from its beginning, not only its last megabytes.")
 @click.option(
+    "--all", "is_all", is_flag=True, help="Read all of each log, backwards beside the screen, not only 64 MB."
+)
+@click.option(
     "--record",
     metavar="DIR",
     type=click.Path(path_type=Path),

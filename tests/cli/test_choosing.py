@@ -73,7 +73,7 @@ async def test_on_a_screen_rivals_are_told_in_the_event_list_and_shown_beside_ea
     session = Session()
     async with demo_server(world) as demo, demo.host() as host:
         found = await survey_of([host])
-        channels = await chosen_of(session, found, from_start=True, can_choose_later=True)
+        channels = await chosen_of(session, found, backfill_bytes=None, can_choose_later=True)
     assert [channel.key for channel in channels] == ["1", "2"]
     events = [event.text for event in session.snapshot(0.0).events]
     (told,) = [text for text in events if "2 baseline servers run" in text]
@@ -98,7 +98,7 @@ async def test_on_a_screen_the_user_is_asked_which_of_several_is_meant() -> None
 
     async with demo_server(world) as demo, demo.host() as host:
         found = await survey_of([host])
-        channels = await chosen_of(session, found, from_start=True, can_choose_later=True)
+        channels = await chosen_of(session, found, backfill_bytes=None, can_choose_later=True)
         for key, log in (("1", baseline_log()), ("2", baseline_log()), ("3", speculative_log())):
             session.feed(key, Chunk(0.0, 0, log.encode()))
         first, _ = session.pair()

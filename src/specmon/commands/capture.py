@@ -25,6 +25,7 @@ from specmon.feeds.recorder import Recorder
 from specmon.monitor.session import Session
 from specmon.sources.address import SourceAddress, host_of, parse_source, path_exists
 from specmon.sources.events import SourceEvent
+from specmon.sources.follow import BACKFILL_BYTES
 from specmon.visible import visible
 
 EXIT_REFUSED = 2
@@ -39,6 +40,7 @@ def capture(
     make_folder(out)  # before anybody is asked for a password
     hosts = [word for word in sources if is_host(word)]
     named = [parse_source(word) for word in sources if not is_host(word)]
+    backfill_bytes = None if from_start else BACKFILL_BYTES
 
     async def run() -> int:
         async with Hosts(ssh, access=access) as open_hosts:
@@ -46,11 +48,13 @@ def capture(
             channels: list[Channel] = []
             if named:
                 given: list[tuple[None, SourceAddress]] = [(None, address) for address in named]
-                channels += await named_channels(session, given, open_hosts, from_start=from_start)
+                channels += await named_channels(session, given, open_hosts, backfill_bytes=backfill_bytes)
             if hosts:
                 machines = [machine_of(word, open_hosts) for word in dict.fromkeys(hosts)]
                 first = len(channels) + 1
-                channels += await found_channels(session, machines, first=first, from_start=from_start, access=access)
+                channels += await found_channels(
+                    session, machines, first=first, backfill_bytes=backfill_bytes, access=access
+                )
             if not channels:
                 raise UnreadableInput("there is no log to capture. Name logs as HOST:PATH.")
             recorder = recorder_of(out, session, channels)

@@ -35,15 +35,16 @@ from specmon.commands.survey import (
     source_of,
     survey,
 )
-from specmon.errors import SourceRefused
+from specmon.errors import ConfigError, SourceRefused
+from specmon.feeds.backfill import Depth
 from specmon.feeds.counters import MetricsPage
 from specmon.feeds.live import Channel, LiveFeed
 from specmon.monitor.asking import asked_load
 from specmon.monitor.session import Session
 from specmon.monitor.snapshot import Role
-from specmon.sources.address import LocalPlace, SourceAddress, host_of, parse_host
+from specmon.sources.address import LocalPlace, RemotePlace, SourceAddress, host_of, parse_host
 from specmon.sources.discovery import Discovery
-from specmon.sources.follow import Pace
+from specmon.sources.follow import BACKFILL_BYTES, TAIL_BYTES, Pace
 from specmon.sources.page_access import PageAccess
 from specmon.sources.ssh import SshHost
 from specmon.visible import visible
@@ -64,6 +65,7 @@ def connect(
     ssh: SshOptions,
     pages: PageOptions,
     from_start: bool,
+    is_all: bool,
     record: Path | None,
     on_desktop: bool,
     webhook: str | None,
@@ -73,10 +75,15 @@ def connect(
     is_ascii: bool,
 ) -> int:
     """Follow servers until the user quits; 2 when none of them can ever be followed."""
+    if from_start and is_all:
+        raise ConfigError("--from-start and --all exclude each other: leave one out.")
     access = page_access(pages, first_host=hosts[0], environ=os.environ)
     notify = Notify(on_desktop=on_desktop, webhook=chosen_webhook(webhook))
     if record is not None:
         make_folder(record)
+    # A capture is written in the order of the log, so what goes into one is read in that order.
+    depth = None if from_start or record is not None else Depth(None if is_all else BACKFILL_BYTES)
+    backfill_bytes = None if from_start else TAIL_BYTES if depth is not None else None if is_all else BACKFILL_BYTES
     session = Session(
         reference=chosen_reference(reference, reference_tok_s),
         others=other_references(reference),
@@ -91,17 +98,17 @@ def connect(
         async with Hosts(ssh, prompt, access) as open_hosts:
             asking: asyncio.Task[None] | None = None
             if given:
-                channels = await named_channels(session, given, open_hosts, from_start=from_start)
+                channels = await named_channels(session, given, open_hosts, backfill_bytes=backfill_bytes)
             else:
                 found = await survey_of([machine_of(host, open_hosts) for host in hosts])
                 is_asked = not is_plain and has_screen()
                 channels = await chosen_of(
-                    session, found, from_start=from_start, can_choose_later=is_asked, access=access
+                    session, found, backfill_bytes=backfill_bytes, can_choose_later=is_asked, access=access
                 )
                 if found.choice.rivals:
                     asking = asyncio.create_task(choose_sides(prompt, session, found, channels))
             recorder = None if record is None else recorder_of(record, session, channels)
-            feed = LiveFeed(session, channels, clock=time.time, recorder=recorder)
+            feed = LiveFeed(session, channels, clock=time.time, recorder=recorder, past=depth)
             try:
                 status = await show(
                     feed,
@@ -127,7 +134,7 @@ def connect(
 
 
 async def named_channels(
-    session: Session, given: Sequence[tuple[Role | None, SourceAddress]], hosts: Hosts, *, from_start: bool
+    session: Session, given: Sequence[tuple[Role | None, SourceAddress]], hosts: Hosts, *, backfill_bytes: int | None
 ) -> list[Channel]:
     """The logs that the user named. Their hosts are reached before there is a screen, so that a question about a
     password or a refusal finds a plain terminal."""
@@ -137,7 +144,10 @@ async def named_channels(
     singles = [(role, single) for role, one in given for single in await resolved(one, hosts, follow=True)]
     for number, (role, address) in enumerate(singles, start=1):
         place, key = address.place, f"{number}"
-        source = open_source(address, hosts, follow=True, from_start=from_start)
+        # What a program prints has no past that could be read later.
+        most = backfill_bytes if isinstance(place, LocalPlace | RemotePlace) else BACKFILL_BYTES
+        is_whole = backfill_bytes is None
+        source = open_source(address, hosts, follow=True, from_start=is_whole, backfill_bytes=most)
         session.add(key, source.name, role=role, label=address.label)
         channels.append(Channel(key, source, conditions_of(place, hosts), counters_of(place, hosts)))
     return channels
@@ -150,29 +160,34 @@ async def survey_of(machines: Sequence[Target]) -> Survey:
 
 
 async def chosen_of(
-    session: Session, found: Survey, *, from_start: bool, can_choose_later: bool, access: PageAccess | None = None
+    session: Session,
+    found: Survey,
+    *,
+    backfill_bytes: int | None,
+    can_choose_later: bool,
+    access: PageAccess | None = None,
 ) -> list[Channel]:
     """The servers that were found; and when only one side is alive, the last run of the other in its log."""
     choice = found.choice
     if choice.rivals and not can_choose_later:
         raise SourceRefused(rivals_sentence(choice))
-    channels = chosen_channels(session, choice, from_start=from_start, access=access)
+    channels = chosen_channels(session, choice, backfill_bytes=backfill_bytes, access=access)
     if not channels:
         raise SourceRefused("there is no log to follow. Name the logs with --baseline PATH and --spec PATH.")
     if choice.rivals:
         session.tell(channels[0].key, time.time(), rivals_sentence(choice))
     ended = await finished_run(choice, found.machines)
     if ended is not None:
-        channels.append(_stand_in(session, ended, f"{len(channels) + 1}"))
+        channels.append(_stand_in(session, ended, f"{len(channels) + 1}", backfill_bytes=backfill_bytes))
     return channels
 
 
 async def found_channels(
-    session: Session, machines: Sequence[Target], *, first: int, from_start: bool, access: PageAccess
+    session: Session, machines: Sequence[Target], *, first: int, backfill_bytes: int | None, access: PageAccess
 ) -> list[Channel]:
     """Every server that runs on the machines, however many of one role."""
     choice = choose(await looked_at(machines))
-    return chosen_channels(session, choice, first=first, from_start=from_start, access=access)
+    return chosen_channels(session, choice, first=first, backfill_bytes=backfill_bytes, access=access)
 
 
 async def looked_at(machines: Sequence[Target]) -> list[tuple[Target, Discovery]]:
@@ -195,7 +210,7 @@ def rivals_sentence(choice: Choice) -> str:
     return f"{'; '.join(parts)}. Choose one for each side with --baseline SOURCE and --spec SOURCE."
 
 
-def _stand_in(session: Session, ended: FinishedRun, key: str) -> Channel:
+def _stand_in(session: Session, ended: FinishedRun, key: str, *, backfill_bytes: int | None) -> Channel:
     """The log of a run that has ended, plainly labelled; nobody can be asked for its conditions any more."""
     path = ended.log.path
     sentence = (
@@ -203,7 +218,7 @@ def _stand_in(session: Session, ended: FinishedRun, key: str) -> Channel:
         f"written {ago(ended.age_s)}. Name another log with {_OPTIONS[ended.role]}."
     )
     click.echo(f"specmon: {visible(sentence)}", err=True)
-    source = follower(ended.machine, LocalPlace(path))
+    source = follower(ended.machine, LocalPlace(path), backfill_bytes=backfill_bytes)
     server = session.add(key, source.name, label=f"{visible(PurePosixPath(path).name)} (ended run)")
     server.ended_run_at = ended.log.modified_at if ended.age_s is None else time.time() - ended.age_s
     session.tell(key, time.time(), sentence)
@@ -223,7 +238,7 @@ def chosen_channels(
     choice: Choice,
     *,
     first: int = 1,
-    from_start: bool = False,
+    backfill_bytes: int | None,
     pace: Pace | None = None,
     host_name: str | None = None,
     access: PageAccess | None = None,
@@ -241,7 +256,7 @@ def chosen_channels(
         machine, server, place = candidate.machine, candidate.server, candidate.place
         assert place is not None
         key = f"{number}"
-        source = follower(machine, place, from_start=from_start, pace=pace)
+        source = follower(machine, place, backfill_bytes=backfill_bytes, pace=pace)
         session.add(key, source.name, label=None if host_name is None else f"{host_name}:{server.port}")
         channels.append(Channel(key, source, conditions_on(machine, place, access), MetricsPage(machine, access)))
     return channels

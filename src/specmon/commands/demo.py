@@ -41,7 +41,7 @@ def demo(*, speed: float, is_plain: bool, interval_s: float, theme: str | None, 
         async with demo_server(world) as server, server.host() as host:
             choice = choose(await survey([host]))
             pace = Pace(clock=world.time)
-            channels = chosen_channels(session, choice, from_start=True, pace=pace, host_name=_HOST)
+            channels = chosen_channels(session, choice, backfill_bytes=None, pace=pace, host_name=_HOST)
             feed = LiveFeed(
                 session,
                 channels,

@@ -110,10 +110,12 @@ def source_of(machine: Target, path: str) -> str:
     return f"{THIS_MACHINE}{path}" if isinstance(machine, ThisMachine) else f"{machine.name}:{path}"
 
 
-def follower(machine: Target, place: LogOfServer, *, from_start: bool = False, pace: Pace | None = None) -> Source:
-    """The log as a source that is followed for ever."""
-    backfill = None if from_start else BACKFILL_BYTES
+def follower(machine: Target, place: LogOfServer, *, backfill_bytes: int | None, pace: Pace | None = None) -> Source:
+    """The log as a source that is followed for ever, from so many bytes before its end (None: from its first byte)."""
+    backfill = backfill_bytes
     if isinstance(place, ProgramPlace):
+        # What a program prints has no past that could be read later.
+        backfill = None if backfill_bytes is None else BACKFILL_BYTES
         return open_program(place, machine, follow=True, backfill_bytes=backfill)
     if keeper_of_log(place.path) is not None and place.is_glob:
         return newest_on(machine, str(place), place.path, backfill)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from specmon.errors import SpecmonError
+from specmon.feeds.backfill import Backfill, Depth
 from specmon.feeds.recorder import Recorder
 from specmon.monitor.session import Session
 from specmon.monitor.snapshot import Snapshot
@@ -88,7 +89,9 @@ class LiveFeed:
         told: Callable[[], str] = lambda: "",
         is_over: Callable[[], bool] | None = None,
         recorder: Recorder | None = None,
+        past: Depth | None = None,
     ) -> None:
+        """`past`: how far back the logs are read beside being followed; None: not at all."""
         self._session = session
         self._channels = tuple(channels)
         self._clock = clock
@@ -96,6 +99,9 @@ class LiveFeed:
         self._told = told
         self._is_over = is_over
         self._recorder = recorder
+        self._past = past
+        self._turn = asyncio.Lock()  # of those who tell a source again
+        self._backfills: dict[str, Backfill] = {}  # by channel
         self._has_told_fault = False
         self._told_reasons: dict[str, str] = {}  # by channel
         self.refusals: list[str] = []  # one sentence a channel that will not open
@@ -124,6 +130,8 @@ class LiveFeed:
     def take(self, key: str, event: SourceEvent) -> None:
         """What a source says, for the session and the capture."""
         self._session.feed(key, event)
+        if key in self._backfills:
+            self._backfills[key].hear(event)
         if isinstance(event, Refused):
             self.refusals.append(event.reason)
         if self._recorder is not None:
@@ -141,15 +149,20 @@ class LiveFeed:
         self._session.finish()
 
     async def _pump(self, channel: Channel) -> None:
-        server = self._session.server(channel.key)
         lives = -1
+        filling: asyncio.Task[None] | None = None
+        if self._past is not None:
+            backfill = self._backfills[channel.key] = Backfill(
+                self._session, channel.key, channel.source, depth=self._past, clock=self._clock, turn=self._turn
+            )
+            filling = asyncio.create_task(self._backfill(channel.key, backfill))
         looking: asyncio.Task[None] | None = None
         counting = None if channel.counters is None else asyncio.create_task(self._count(channel, channel.counters))
         try:
             async for event in channel.source.events():
                 self.take(channel.key, event)
-                if len(server.lives) != lives:
-                    lives = len(server.lives)
+                if (newest := len(self._session.server(channel.key).lives)) != lives:
+                    lives = newest
                     if looking is not None:
                         looking.cancel()
                     looking = asyncio.create_task(self._look(channel))
@@ -159,6 +172,15 @@ class LiveFeed:
                 looking.cancel()
             if counting is not None:
                 counting.cancel()
+            if filling is not None:
+                filling.cancel()
+
+    async def _backfill(self, key: str, backfill: Backfill) -> None:
+        """Read the past of a log that is followed."""
+        try:
+            await backfill.run()
+        finally:
+            self._backfills.pop(key, None)
 
     async def _look(self, channel: Channel) -> None:
         if channel.conditions is None:
@@ -183,9 +205,8 @@ class LiveFeed:
 
     async def _count(self, channel: Channel, counters: Counters) -> None:
         """Look at the metrics page as long as the log is followed, less often while it gives nothing."""
-        server = self._session.server(channel.key)
         while True:
-            life, delay_s = server.life, COUNTERS_EVERY_S
+            life, delay_s = self._session.server(channel.key).life, COUNTERS_EVERY_S
             host, port = life.address if life is not None else (None, None)
             if port is None:
                 delay_s = NO_PORT_EVERY_S
@@ -195,7 +216,8 @@ class LiveFeed:
                     delay_s = NO_COUNTERS_EVERY_S
                 if isinstance(look.page, Scrape) and self._recorder is not None:
                     self._recorder.look(channel.key, look.kept, look.page.at or self._clock())
-                if look.page is not None and server.life is life:  # not of the life before a restart
+                # Not of the life before a restart.
+                if look.page is not None and self._session.server(channel.key).life is life:
                     self._session.attach_page(channel.key, look.page)
                 self._tell(channel, look.reason)
             await self._sleep(delay_s)

@@ -48,11 +48,11 @@ class Inlet:
         log: LogBuffer | None,
     ) -> None:
         self.servers: list[ServerMonitor] = [first]
-        self._another = another  # announces a server of this source by the number that tells it apart
+        self.another = another  # announces a server of this source by the number that tells it apart
         self._reader = reader
         self._framer = LineFramer()
         self._utf16 = Utf16Reader()
-        self._log = log
+        self.log = log  # None: nobody will look at the lines
         self._streams: dict[Key, _Stream] = {}
         self._base = 0  # position of the present file's first byte
         self._end = 0  # position after the last byte
@@ -126,8 +126,8 @@ class Inlet:
             for stream in self._streams.values():
                 for waiting in stream.waiting:
                     self.servers[0].absorb(waiting.block, None, None)
-        if self._log is not None:
-            self._keep_lines(portions, self._log)
+        if self.log is not None:
+            self._keep_lines(portions, self.log)
 
     # -- streams and servers -------------------------------------------------------------------------
 
@@ -137,7 +137,7 @@ class Inlet:
         if is_first:
             stream.server = self.servers[0]
         else:
-            stream.server = self._another(str(len(self.servers) + 1))
+            stream.server = self.another(str(len(self.servers) + 1))
             stream.server.link = self.servers[0].link
             self.servers.append(stream.server)
             self._name_streams()

@@ -101,6 +101,15 @@ class Life:
         self.launch = launch
         self._apply_launch()
 
+    def begun_by(self, earlier: Life) -> bool:
+        """Take the launch of a life that stands far before this one in the log, if this one shows none of its own."""
+        if self.launch is not None or earlier.launch is None:
+            return False
+        self.launch, self.launched_at = earlier.launch, earlier.launched_at
+        self.env = {**earlier.env, **self.env}
+        self._apply_launch()
+        return True
+
     def _apply_launch(self) -> None:
         launch = self.launch or Launch()
         interval = launch.log_interval or self.habits.cycles_per_sample or DEFAULT_LOG_INTERVAL

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
+from collections.abc import Set
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -106,6 +107,15 @@ class Pictures:
             return
         for change in watch.update(server):
             self._tell(server, change, watch.reference.name)
+
+    def replace_source(self, old: Set[str], told_again: Pictures) -> None:
+        """Other servers stand for a source: what was seen of its old ones is forgotten."""
+        for key in old:
+            self._views.pop(key, None)
+        kept = [event for event in self._trust_events if event.server not in old]
+        self._trust_events = deque([*kept, *told_again._trust_events], maxlen=_HELD_EVENTS)
+        self._restart_texts.clear()
+        self._key = self._log_key = self._differences_key = ()
 
     def _tell(self, server: ServerMonitor, change: Change, name: str) -> None:
         severity, text = _TOLD[change.state]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections import deque
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,14 @@ if TYPE_CHECKING:
     from specmon.references.fingerprint import Fingerprint
 
 _HELD_UNPARSED = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What of a log lies before the part that was read."""
+
+    unread_bytes: int
+    is_awaited: bool  # more of it is being read
 
 
 class ServerMonitor:
@@ -61,6 +70,7 @@ class ServerMonitor:
         self.last_answer_at: float | None = None  # a request was answered, on the log's clock
         self.arrived_at: float | None = None  # when the newest sample came in
         self.ended_run_at: float | None = None  # no process writes its log any more: when that was last written
+        self.past: Past | None = None  # None: there is none, or nobody knows
         self._arrivals: deque[float] = deque(maxlen=20)
         self._unparsed_at: deque[int] = deque(maxlen=_HELD_UNPARSED)
 

@@ -12,7 +12,7 @@ from specmon.analysis.figures import PhaseFigures, RunFigures
 from specmon.monitor.launch import Launch
 from specmon.monitor.life import Life
 from specmon.monitor.notices import notices_of
-from specmon.monitor.server import ServerMonitor
+from specmon.monitor.server import Past, ServerMonitor
 from specmon.monitor.snapshot import LaunchView, LevelFigures, LinkState, RunState, ServerView
 from specmon.monitor.underway import LiveSpeed
 
@@ -62,7 +62,7 @@ def view_of(
         state=RunState.EXITED if server.is_ended_run and not life.has_ended else life.state,
         is_ended_run=server.is_ended_run,
         speculation=life.speculation,
-        launch=launch_view(life.launch),
+        launch=launch_view(life, server.past),
         run_index=life.index,
         run_started_at=life.launched_at,
         level=level_view(level) if level is not None else None,
@@ -127,10 +127,12 @@ def live_speed(server: ServerMonitor, now: float) -> LiveSpeed | None:
     return server.history.underway.speed(now)
 
 
-def launch_view(launch: Launch | None) -> LaunchView:
-    """The launch facts, as far as the log tells them."""
+def launch_view(life: Life, past: Past | None = None) -> LaunchView:
+    """The launch facts as far as the log tells them, else the flags of the process where those were read."""
+    launch = life.launch
     if launch is None:
-        return LaunchView()
+        flags = None if life.fingerprint is None else life.fingerprint.flags
+        launch = Launch() if not flags else Launch(flags)
     return LaunchView(
         model=launch.model,
         tp_size=launch.tp_size,
@@ -140,8 +142,17 @@ def launch_view(launch: Launch | None) -> LaunchView:
         num_steps=launch.num_steps,
         num_draft_tokens=launch.num_draft_tokens,
         topk=launch.number("speculative_eagle_topk"),
-        is_read=True,
+        is_read=life.launch is not None,
+        note="" if launch.flags or past is None or life.index > 1 else _why_no_launch(past),
     )
+
+
+def _why_no_launch(past: Past) -> str:
+    if past.is_awaited:
+        return "launch line not read yet"
+    if past.unread_bytes:
+        return f"no launch line read: {past.unread_bytes / 1e6:,.0f} MB of the log lie before"
+    return ""
 
 
 def level_view(level: Level) -> LevelFigures:

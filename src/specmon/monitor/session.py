@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 from specmon.analysis.load import Band
 from specmon.formats.reader import LogReader
 from specmon.monitor.inlet import Inlet
+from specmon.monitor.life import Life
 from specmon.monitor.loglines import LogBuffer
 from specmon.monitor.method import ClientEvidence, client_finding
 from specmon.monitor.names import name_servers
 from specmon.monitor.notices import Notice
-from specmon.monitor.server import ServerMonitor
+from specmon.monitor.server import Past, ServerMonitor
 from specmon.monitor.snapshot import CheckPoint, Difference, Playback, Role, Severity, Snapshot, Trust, TrustView
 from specmon.monitor.verdict import Judged, judge
 from specmon.scrape import PageRefused, Scrape
@@ -22,6 +23,7 @@ from specmon.sources.events import SourceEvent
 
 if TYPE_CHECKING:
     from specmon.monitor.picture import Pictures
+    from specmon.monitor.rebuild import Journal
     from specmon.monitor.trust import TrustWatch
     from specmon.references.fingerprint import Fingerprint
     from specmon.references.model import Reference
@@ -70,6 +72,7 @@ class Session:
         self._is_watched = is_watched  # False: nobody will ask for a picture, only for a report at the end
         self._reader = reader
         self._entries: dict[str, _Entry] = {}
+        self._journals: dict[str, Journal] = {}  # of sources whose past is being read
         self._inlets: dict[str, Inlet] = {}  # by the key of the source, which is that of its first server
 
     # -- in --------------------------------------------------------------------------------------
@@ -100,6 +103,8 @@ class Session:
         """Take what one source says; an unknown key is a new source."""
         if key not in self._inlets:
             self.add(key, key)
+        if key in self._journals:
+            self._journals[key].note(event)
         inlet = self._inlets[key]
         inlet.feed(event)
         for server in inlet.servers:
@@ -119,10 +124,12 @@ class Session:
         """Conditions of a server that were read from outside its log; `process` tells one process from the next."""
         server = self._entries[key].server if key in self._entries else self.add(key, key)
         server.attach_fingerprint(fingerprint, process)
+        self._note(key, lambda session: session.attach_fingerprint(key, fingerprint, process))
 
     def attach_page(self, key: str, page: Scrape | PageRefused) -> None:
         """What a look at the metrics page of a server brought, as its log went on."""
         self._entries[key].server.look(page)
+        self._note(key, lambda session: session.attach_page(key, page))
 
     def attach_client(self, evidence: ClientEvidence) -> None:
         """What a load generator measured of a server."""
@@ -138,6 +145,88 @@ class Session:
         server = self._entries[key].server
         server.history.chronicle.tell(at, Severity.WARNING, text)
         server.version += 1
+        self._note(key, lambda session: session.tell(key, at, text))
+
+    def attach_launch(self, key: str, launched: Life) -> bool:
+        """A life that stands far before what was read of a log: its launch line holds until a later one is read.
+
+        False when no life of this engine lacks one.
+        """
+        server = self._entries[key].server
+        life = server.lives[0] if server.lives else None
+        if life is None or not life.begun_by(launched):
+            return False
+        server.version += 1
+        self._note(key, lambda session: session.attach_launch(key, launched))
+        return True
+
+    def note_past(self, key: str, past: Past | None) -> None:
+        """How much of a log lies before what was read of it."""
+        for server in self._inlets[key].servers:
+            server.past = past
+            server.version += 1
+
+    # -- a source told again -------------------------------------------------------------------------
+
+    def remember(self, key: str) -> None:
+        """Keep what is told of a source from now on, until `forget`, so that it can be told again (see `rebuild`)."""
+        from specmon.monitor.rebuild import Journal
+
+        self._journals[key] = Journal()
+
+    def forget(self, key: str) -> None:
+        """A source will not be told again."""
+        self._journals.pop(key, None)
+
+    def journal_of(self, key: str) -> Journal | None:
+        """What was told of a source since `remember`."""
+        return self._journals.get(key)
+
+    def _note(self, key: str, told: Callable[[Session], object]) -> None:
+        if key in self._journals:
+            self._journals[key].note(told)
+
+    def twin(self, key: str) -> Session:
+        """Another session in which one source is announced as it was here, and nothing was heard of it."""
+        twin = Session(
+            reference=self.reference,
+            others=self._others,
+            running=self.running,
+            mode=self.mode,
+            reader=self._reader,
+            run=self.run,
+            warm_up_s=self._warm_up_s,
+            is_watched=self._is_watched,
+        )
+        entry = self._entries[key]
+        server = twin.add(key, entry.server.source, role=entry.server.declared, label=entry.label)
+        server.ended_run_at = entry.server.ended_run_at
+        twin._inlets[key].log = None  # the newest lines are in ours
+        return twin
+
+    def adopt(self, key: str, twin: Session) -> None:
+        """Let what a twin has heard of a source take its place here."""
+        old = {server.key for server in self._inlets[key].servers}
+        newest = sum(self._entries[each].server.version for each in old) + 1
+        entries: dict[str, _Entry] = {}
+        for each, entry in self._entries.items():
+            if each == key:
+                entries |= twin._entries
+            elif each not in old:
+                entries[each] = entry
+        past, declared = self._entries[key].server.past, self._entries[key].server.declared
+        for entry in twin._entries.values():
+            entry.server.version += newest  # pictures of the old ones are none of theirs
+            entry.server.past, entry.server.declared = past, declared
+        self._entries = entries
+        inlet = self._inlets[key] = twin._inlets[key]
+        first = self._entries[key]
+        inlet.log = self.log if self._is_watched else None
+        inlet.another = lambda number: self._enter(
+            f"{key}/{number}", first.server.source, first.server.declared, first.label
+        )
+        if "_pictures" in self.__dict__:
+            self._pictures.replace_source(old, twin._pictures)
 
     def choose_side(self, key: str, role: Role) -> None:
         """Of several servers of a role, this one is meant; the others keep their rows."""

@@ -152,7 +152,8 @@ class LaunchView:
     num_steps: int | None = None
     num_draft_tokens: int | None = None
     topk: int | None = None
-    is_read: bool = False  # False: "launch line not read yet"
+    is_read: bool = False  # the launch line; else the facts, if any, are those of the process
+    note: str = ""  # why it is not read: one short sentence
 
 
 @dataclass(frozen=True, slots=True)

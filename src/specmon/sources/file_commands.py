@@ -1,4 +1,4 @@
-"""The far side's part in following a file: two shell scripts, built here and recognised again here.
+"""The far side's part in reading a file: three shell scripts, built here and recognised again here.
 
 Rules as in `remote_commands`: POSIX shell, every word quoted, nothing written, no newline, no backslash. What a script
 says begins with a mark that only this call knows, so that neither a login shell that greets nor any content of a log
@@ -14,6 +14,7 @@ from specmon.sources.shell_words import command_text, is_number, operand
 
 HEAD_BYTES = 256  # as much of a file's beginning, or of what lies before a position, as tells one file from another
 BATCH_BYTES = 16 * 65536  # at most so much is read between two looks
+BLOCK_BYTES = 65536  # a range is read in whole blocks
 
 # device, inode and size: GNU and BusyBox, then BSD, then what POSIX has (no device number there).
 _STAT = (
@@ -77,6 +78,16 @@ _TAIL = (
     "exec >/dev/null 2>&1 5>&-; cat; kill $l; exit 0"
 )
 
+# A range of a file, packed where the far side has gzip, between two marked lines that say how the file stood before and
+# after the reading. $2: bytes before it, $3: blocks, $4: "gzip" to ask for packing.
+_RANGE = (
+    _STAT + f'export LC_ALL=C; exec 3<"$1" || exit 66; f=$1 m=$5 z=cat; [ -d /proc/self/fd ] && f=/dev/fd/3; '
+    f'l() {{ x=$(od -An -v -tx1 -N {HEAD_BYTES} -- "$f" 2>/dev/null); echo "$m|$z|$(s "$f")|"$x; }}; '
+    '[ "$4" = gzip ] && command -v gzip >/dev/null && z="gzip -c1"; l; '
+    '[ "$2" = 0 ] || dd bs=1 skip="$2" count=0 <&3 >/dev/null 2>&1; '
+    f'dd bs={BLOCK_BYTES} count="$3" <&3 2>/dev/null | $z; l; exit 0'
+)
+
 
 def fresh_mark() -> str:
     """A word that nobody else can know."""
@@ -111,7 +122,22 @@ class Tail:
         return command_text(_TAIL, operand(self.path), *numbers, self.mark)
 
 
-def parse_file_command(words: list[str]) -> LookAt | Tail | None:
+@dataclass(frozen=True, slots=True)
+class ReadRange:
+    """Read whole blocks of a file from a byte on, once."""
+
+    path: str
+    start: int
+    blocks: int
+    is_packed: bool = True  # where the far side can
+    mark: str = field(default_factory=fresh_mark)
+
+    def text(self) -> str:
+        packing = "gzip" if self.is_packed else "plain"
+        return command_text(_RANGE, operand(self.path), str(self.start), str(self.blocks), packing, self.mark)
+
+
+def parse_file_command(words: list[str]) -> LookAt | Tail | ReadRange | None:
     """Recognise the words of a command that this module built."""
     match words:
         case ["exec", "sh", "-c", script, "specmon", path, inode, mark] if script == _LOOK:
@@ -119,4 +145,7 @@ def parse_file_command(words: list[str]) -> LookAt | Tail | None:
         case ["exec", "sh", "-c", script, "specmon", path, offset, watch, interval, size, mark] if script == _TAIL:
             if is_number(offset) and is_number(size) and is_number(interval.replace(".", "", 1)):
                 return Tail(path, int(offset), watch, float(interval), int(size), mark)
+        case ["exec", "sh", "-c", script, "specmon", path, start, blocks, packing, mark] if script == _RANGE:
+            if is_number(start) and is_number(blocks):
+                return ReadRange(path, int(start), int(blocks), packing == "gzip", mark)
     return None

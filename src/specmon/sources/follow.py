@@ -21,6 +21,7 @@ from specmon.sources.events import CaughtUp, Chunk, Connected, FileIdentity, Ref
 from specmon.sources.looks import Batch, Compare, Look, ReadFrom
 
 BACKFILL_BYTES = 64 * 1024 * 1024
+TAIL_BYTES = 4 * 1024 * 1024  # the first picture is made of: hours of a busy server
 _VAIN_OPENINGS = 5
 _MISSING_FILE_DELAYS_S = (0.25, 0.5, 1.0)  # a look at a path is cheap, and a server's first lines matter
 

@@ -15,7 +15,8 @@ from specmon.sources.events import FileIdentity, SourceEvent
 from specmon.sources.file_commands import HEAD_BYTES
 from specmon.sources.files import found_file, is_compressed, look_at, read_whole
 from specmon.sources.follow import Pace, follow_file
-from specmon.sources.looks import Batch, Evidence, FoundFile, Look, MovedFile
+from specmon.sources.looks import Batch, Evidence, FoundFile, Look, MovedFile, NoFile, RangeRead
+from specmon.sources.past import PastFile
 
 _BLOCK_BYTES = 1 << 20
 _POLL_S = 0.02  # like the far side's tail; a look at an open file costs microseconds
@@ -51,6 +52,10 @@ class LocalReach:
             yield LocalOpenFile(descriptor, offset, watch, self._poll_s, self._tick_s)
         finally:
             os.close(descriptor)
+
+    async def read_range(self, path: str, start: int, size: int) -> RangeRead | None:
+        """`size` bytes from `start` on; None when nothing can be read there."""
+        return await asyncio.to_thread(_read_range, path, start, size)
 
 
 class LocalOpenFile:
@@ -114,6 +119,10 @@ class LocalFile:
         self._pace = pace or Pace()
         self._reach = reach or LocalReach()
 
+    def past_of(self, identity: FileIdentity) -> PastFile | None:
+        """What lies before the part of a file that the events tell of; None for a packed one."""
+        return None if is_compressed(self._path) else PastFile(self._reach, self._path, identity)
+
     @property
     def name(self) -> str:
         """The path as the user wrote it."""
@@ -136,6 +145,24 @@ class LocalFile:
         events = read_whole(self._path, clock=self._pace.clock)
         while (event := await asyncio.to_thread(next, events, None)) is not None:
             yield event
+
+
+def _read_range(path: str, start: int, size: int) -> RangeRead | None:
+    if isinstance(look_at(path), NoFile):
+        return None
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    except OSError:
+        return None
+    try:
+        before = found_file(os.fstat(descriptor), os.pread(descriptor, HEAD_BYTES, 0))
+        data = os.pread(descriptor, size, start)
+        after = found_file(os.fstat(descriptor), os.pread(descriptor, HEAD_BYTES, 0))
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+    return RangeRead(data, before, after)
 
 
 def _find_moved(folder: Path, known: FileIdentity) -> MovedFile | None:

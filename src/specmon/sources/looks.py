@@ -59,6 +59,15 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True)
+class RangeRead:
+    """Bytes from the middle of a file, and how it stood before and after they were read; heads are filled in."""
+
+    data: bytes
+    before: FoundFile
+    after: FoundFile
+
+
+@dataclass(frozen=True, slots=True)
 class ReadFrom:
     """Open this file at this byte."""
 

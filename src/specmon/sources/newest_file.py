@@ -7,9 +7,19 @@ from collections.abc import AsyncGenerator, Callable
 from dataclasses import replace
 
 from specmon.errors import SourceLost, SourceRefused
-from specmon.sources.events import CaughtUp, Connected, Refused, Rotated, Source, SourceEvent, Waiting
+from specmon.sources.events import (
+    CaughtUp,
+    Connected,
+    FileIdentity,
+    Refused,
+    Rotated,
+    Source,
+    SourceEvent,
+    Waiting,
+)
 from specmon.sources.follow import Pace, backoff_s
 from specmon.sources.matches import Finder, Match, is_rotated, newest
+from specmon.sources.past import HasPast, PastFile
 
 _LOOK_S = 1.0  # between two looks for a newer file
 _SILENT_S = 1.0  # a file so long silent has said what it had to say
@@ -40,6 +50,12 @@ class NewestFile:
         self._pace = pace or Pace()
         self._look_s = look_s
         self._silent_s = silent_s
+        self._first: Source | None = None
+
+    def past_of(self, identity: FileIdentity) -> PastFile | None:
+        """What lies before the followed part of the first file; later ones are read from their first byte."""
+        first: object = self._first
+        return first.past_of(identity) if isinstance(first, HasPast) else None
 
     @property
     def name(self) -> str:
@@ -69,7 +85,9 @@ class NewestFile:
             yield Waiting(clock(), attempt, delay_s, reason)
             await self._pace.sleep(delay_s)
         while current is not None:
-            following = _Following(self._open_file(current.path, is_first), self._pace)
+            source = self._open_file(current.path, is_first)
+            self._first = self._first or source
+            following = _Following(source, self._pace)
             newer: Match | None = None
             try:
                 looking = asyncio.create_task(self._newer(current, seen))

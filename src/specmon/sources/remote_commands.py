@@ -12,7 +12,7 @@ import shlex
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from specmon.sources.file_commands import LookAt, Tail, parse_file_command
+from specmon.sources.file_commands import LookAt, ReadRange, Tail, parse_file_command
 from specmon.sources.shell_words import command_text, is_number, operand
 
 # One line a fact, bytes in hexadecimal, so that no content can pass for another line.
@@ -135,7 +135,7 @@ class ReadGpus:
         return command_text(_GPUS, GPU_FIELDS, OLD_GPU_FIELDS, str(GPU_LIMIT_S))
 
 
-RemoteCommand: TypeAlias = LookAt | Tail | ReadProcesses | ResolvePath | ReadSurroundings | ReadGpus
+RemoteCommand: TypeAlias = LookAt | Tail | ReadRange | ReadProcesses | ResolvePath | ReadSurroundings | ReadGpus
 
 
 def parse_command(text: str) -> RemoteCommand | None:

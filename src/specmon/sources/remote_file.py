@@ -11,14 +11,17 @@ from dataclasses import replace
 
 from specmon.errors import SourceLost
 from specmon.sources.events import FileIdentity, SourceEvent
-from specmon.sources.file_commands import BATCH_BYTES, LookAt, Tail
+from specmon.sources.file_commands import BATCH_BYTES, BLOCK_BYTES, LookAt, ReadRange, Tail
 from specmon.sources.follow import BACKFILL_BYTES, OpenFile, Pace, follow_file
-from specmon.sources.looks import Batch, Evidence, FoundFile, Look, MovedFile, NoFile
+from specmon.sources.looks import Batch, Evidence, FoundFile, Look, MovedFile, NoFile, RangeRead
+from specmon.sources.past import PastFile
+from specmon.sources.ranges import parse_range
 from specmon.sources.sftp_file import SftpReach
 from specmon.sources.ssh import RemoteStream, SshHost
 
 _FIRST_LOOK_S = 30.0  # a far side that says nothing at all for so long is not well
 _NOISE_BYTES = 1 << 20  # so much may a login shell say before our command begins
+_RANGE_LIMIT_S = 300.0  # a slow link takes its time for a piece of a log's past
 
 _REASONS = {
     b"directory": NoFile("is a directory, not a log", is_final=True),
@@ -35,6 +38,7 @@ class RemoteReach:
         self._host = host
         self._interval_s = interval_s  # between two looks at a file that is silent
         self._sftp: SftpReach | None = None  # instead, on a host that gives no shell
+        self._can_pack = True
         self._has_shell = False  # it has answered once: whatever comes later is a fault that passes
 
     async def look(self, path: str, known: FileIdentity | None) -> Look:
@@ -66,6 +70,18 @@ class RemoteReach:
         command = Tail(path, offset, watch, self._interval_s, size)
         async with self._host.stream(command.text()) as stream:
             yield RemoteOpenFile(stream, self._host.name, command.mark)
+
+    async def read_range(self, path: str, start: int, size: int) -> RangeRead | None:
+        """Up to `size` bytes and a little more from `start` on, packed on the way where the host has gzip."""
+        if self._sftp is not None:
+            return await self._sftp.read_range(path, start, size)
+        command = ReadRange(path, start, -(-size // BLOCK_BYTES), self._can_pack)
+        answer = (await self._host.run(command.text(), timeout_s=_RANGE_LIMIT_S)).stdout
+        found = await asyncio.to_thread(parse_range, answer, command)
+        if found is None and self._can_pack:
+            self._can_pack = False  # a gzip that is none
+            return await self.read_range(path, start, size)
+        return found
 
 
 class RemoteOpenFile:
@@ -155,10 +171,14 @@ class RemoteFile:
     ) -> None:
         self._host = host
         self._path = path
+        self._reach = RemoteReach(host, interval_s=interval_s)
         self._follow = follow
         self._backfill_bytes = backfill_bytes
         self._pace = pace or Pace()
-        self._interval_s = interval_s
+
+    def past_of(self, identity: FileIdentity) -> PastFile:
+        """What lies before the part of a file that the events tell of."""
+        return PastFile(self._reach, self._path, identity)
 
     @property
     def name(self) -> str:
@@ -168,7 +188,7 @@ class RemoteFile:
     def events(self) -> AsyncGenerator[SourceEvent, None]:
         """Open the file and yield what it says. Closing the iterator closes the channel, not the connection."""
         return follow_file(
-            RemoteReach(self._host, interval_s=self._interval_s),
+            self._reach,
             self.name,
             self._path,
             backfill_bytes=self._backfill_bytes,

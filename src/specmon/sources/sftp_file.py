@@ -18,7 +18,7 @@ import asyncssh
 from specmon.errors import SourceLost
 from specmon.sources.events import FileIdentity
 from specmon.sources.file_commands import HEAD_BYTES
-from specmon.sources.looks import Batch, Evidence, FoundFile, Look, MovedFile, NoFile
+from specmon.sources.looks import Batch, Evidence, FoundFile, Look, MovedFile, NoFile, RangeRead
 from specmon.sources.ssh import SshHost
 from specmon.sources.ssh_errors import channel_error
 
@@ -57,6 +57,20 @@ class SftpReach:
             # Not waited for: on a frozen link the answer never comes.
             closing = asyncio.ensure_future(handle.close())
             closing.add_done_callback(lambda task: None if task.cancelled() else task.exception())
+
+    async def read_range(self, path: str, start: int, size: int) -> RangeRead | None:
+        """`size` bytes from `start` on."""
+        known = self._last_look.get(path)
+        async with self.asking() as client:
+            before = await _look_at(client, path)
+            if isinstance(before, NoFile):
+                return None
+            async with client.open(path, "rb", encoding=None) as handle:
+                data = _bytes(await handle.read(size, start))
+            after = await _look_at(client, path)
+        number = -1 if known is None else known.inode
+        before, after = _numbered(before, number), _numbered(after, number)
+        return None if isinstance(before, NoFile) or isinstance(after, NoFile) else RangeRead(data, before, after)
 
     @asynccontextmanager
     async def asking(self) -> AsyncIterator[asyncssh.SFTPClient]:

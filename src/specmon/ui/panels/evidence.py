@@ -165,7 +165,10 @@ class Differences(Panel, can_focus=True):
         if snapshot.comparison is not None:
             rows += assumption_rows(snapshot.comparison.checklist, width)
         if not rows:
-            lines = flow("nothing to compare yet: needs the launch lines of both servers", width - 4, height)
+            sides = (snapshot.baseline, snapshot.speculative)
+            notes = [f"{view.name}: {view.launch.note}" for view in sides if view is not None and view.launch.note]
+            needed = visible("; ".join(notes)) or "needs the launch lines of both servers"
+            lines = flow(f"nothing to compare yet: {needed}", width - 4, height)
             return [Content.assemble((" ? " if not i else "   ", "$quiet"), (s, "$quiet")) for i, s in enumerate(lines)]
         self._most = max(0, len(rows) - height)
         first = min(self._first, self._most)

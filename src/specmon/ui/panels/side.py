@@ -282,6 +282,8 @@ def _state(view: ServerView, room: int) -> list[Piece]:
         parts.append(piece((ago, "$quiet")))
     if view.run_index > 1:
         parts.append(piece((f"run {view.run_index}", "$quiet"), rank=2))
+    if view.launch.note:
+        parts.append(piece((view.launch.note, "$quiet"), rank=3))
     if view.speculation == "inactive":
         parts.append(piece(("! speculation inactive", "$caution"), rank=1))
     return parts
