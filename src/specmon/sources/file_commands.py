@@ -27,7 +27,8 @@ _LOOK = (
     # size must not be older than the head.
     _STAT + f'f() {{ for q in 1 2 3 4 5; do a=$(s "$2"); h=$(od -An -v -tx1 -N {HEAD_BYTES} -- "$2" 2>/dev/null); '
     'b=$(s "$2"); [ "${a% *}" = "${b% *}" ] && break; done; echo "$1" $b $h; }; '
-    'd=$(dirname -- "$1"); echo "$3"; '
+    'echo "$3"; for c in dd od tail dirname; do command -v $c >/dev/null 2>&1 || { echo "lacks $c"; exit 0; }; done; '
+    'd=$(dirname -- "$1"); '
     'if [ -d "$1" ]; then echo directory; '
     'elif [ -f "$1" ] && [ -r "$1" ]; then f file "$1"; '
     'elif [ -f "$1" ]; then echo unreadable; '

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
-from specmon.errors import SourceLost
+from specmon.errors import SourceLost, SourceRefused
 from specmon.sources.events import FileIdentity, SourceEvent
 from specmon.sources.file_commands import BATCH_BYTES, BLOCK_BYTES, LookAt, ReadRange, Tail
 from specmon.sources.follow import BACKFILL_BYTES, OpenFile, Pace, follow_file
@@ -48,11 +48,16 @@ class RemoteReach:
         command = LookAt(path, None if known is None else known.inode)
         result = await self._host.run(command.text())
         look = parse_look(result.stdout, command.mark, path)
-        if look is None and known is None and not self._has_shell:
+        lacking = parse_lack(result.stdout, command.mark)
+        if look is None and (lacking or (known is None and not self._has_shell)):
             sftp = SftpReach(self._host, interval_s=self._interval_s)
             with contextlib.suppress(SourceLost):
                 look = await sftp.look(path, known)
                 self._sftp = sftp
+        if look is None and lacking:
+            raise SourceRefused(
+                f"{self._host.name}: the host has no program {lacking} and no SFTP. Install coreutils or BusyBox there."
+            )
         if look is None:
             raise SourceLost(
                 f"{self._host.name}: the host's shell gave no usable answer ({_first_line(result.stderr)})"
@@ -220,6 +225,12 @@ def parse_look(answer: bytes, mark: str, path: str) -> Look | None:
         return Look(at_path, MovedFile(place.decode("utf-8"), moved) if moved is not None and place else None, later)
     except UnicodeDecodeError:  # a name that cannot be asked for
         return Look(at_path, later=later)
+
+
+def parse_lack(answer: bytes, mark: str) -> str | None:
+    """Which program the far side would need to answer a `LookAt`; None when it has all."""
+    _, _, told = answer.partition(mark.encode("ascii") + b"\nlacks ")
+    return told.partition(b"\n")[0].decode("ascii", "replace")[:20] or None
 
 
 def parse_batch(data: bytes, line: bytes) -> Batch | None:
