@@ -8,7 +8,7 @@ import pytest
 from textual.geometry import Offset, Region
 
 from specmon.errors import SourceRefused
-from specmon.monitor.snapshot import EventLine, LogLine, Mark, MarkKind, Role, Severity, Snapshot, Trust
+from specmon.monitor.snapshot import EventLine, LogLine, Mark, MarkKind, PageGauges, Role, Severity, Snapshot, Trust
 from specmon.ui.app import SpecmonApp
 from specmon.ui.chart import Chart
 from specmon.ui.help import HelpScreen
@@ -45,6 +45,19 @@ async def test_without_data_every_place_says_why() -> None:
         assert "no data: no decode line yet: the server is ready" in shown
         assert "no data: not connected: retry in 4 s" in shown
         assert "tok/s" not in shown
+
+
+@pytest.mark.parametrize(("logged", "shown"), [(None, "queue 3 (metrics)"), (0.0, "queue 0  KV 45% (metrics)")])
+async def test_queue_of_the_metrics_page_stands_in_for_the_logs_and_says_so(logged: float | None, shown: str) -> None:
+    story = pictures.healthy()
+    assert story.baseline is not None
+    assert story.baseline.level is not None
+    level = replace(story.baseline.level, queue=logged)
+    view = replace(story.baseline, level=level, page=PageGauges(running=1, queue=3, kv_usage=0.45))
+    app = SpecmonApp(StillFeed(replace(story, baseline=view)))
+    async with app.run_test(size=(240, 60)) as pilot:
+        await pilot.pause()
+        assert shown in " ".join(text(app).split(" "))
 
 
 async def test_nothing_at_all_is_a_screen_too() -> None:

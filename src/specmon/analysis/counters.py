@@ -8,6 +8,7 @@ All other labels (`dp_rank`, vLLM's `engine`) tell servers of different requests
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -32,6 +33,8 @@ class Reading:
     accepted: float | None = None
     by_position: tuple[float, ...] = ()  # accepted at each draft position
     running: float | None = None  # requests of one replica
+    queue: float | None = None  # requests that wait, in all
+    kv_usage: float | None = None  # 0..1, of the replica whose cache is fullest
     replicas: int = 1
     stages: int = 1
 
@@ -106,6 +109,8 @@ def _sglang(at: float | None, named: Mapping[str, list[MetricSample]]) -> Readin
         answered_tokens=_total(named.get("generation_tokens_total")),
         rounds=_total(named.get("spec_verify_calls_total")),
         running=_sum(running) / len(gauges) if gauges else None,
+        queue=_gauge(named, "num_queue_reqs"),
+        kv_usage=_fullest(named, "token_usage"),
         replicas=max(1, len(_replicas(decode, ("mode",)))),
         stages=max(1, len({sample.labels.get("pp_rank") for sample in timed})),
     )
@@ -125,8 +130,22 @@ def _drafts(at: float | None, named: Mapping[str, list[MetricSample]], tokens: s
         accepted=_total(named.get("spec_decode_num_accepted_tokens_total")),
         by_position=tuple(positions[at] for at in sorted(positions)) if is_whole else (),
         running=_total(named.get("num_requests_running") or named.get("requests_processing")),
+        queue=_gauge(named, "num_requests_waiting", "requests_deferred"),
+        kv_usage=_fullest(named, "kv_cache_usage_perc", "gpu_cache_usage_perc"),
         replicas=max(1, len(_replicas(named.get(tokens, []), ()))),
     )
+
+
+def _gauge(named: Mapping[str, list[MetricSample]], *names: str) -> float | None:
+    """The sum of the first gauge that is there; None when it is no number."""
+    value = _total(next((named[name] for name in names if name in named), None))
+    return value if value is not None and 0 <= value < math.inf else None
+
+
+def _fullest(named: Mapping[str, list[MetricSample]], *names: str) -> float | None:
+    """The largest share of the first gauge that is there; None when that is none."""
+    shares = [sample.value for name in names for sample in named.get(name, ()) if 0 <= sample.value <= 1]
+    return max(shares, default=None)
 
 
 def _total(samples: list[MetricSample] | None) -> float | None:

@@ -217,7 +217,7 @@ class LiveFeed:
                 if isinstance(look.page, Scrape) and self._recorder is not None:
                     self._recorder.look(channel.key, look.kept, look.page.at or self._clock())
                 # Not of the life before a restart.
-                if look.page is not None and self._session.server(channel.key).life is life:
+                if self._session.server(channel.key).life is life:
                     self._session.attach_page(channel.key, look.page)
                 self._tell(channel, look.reason)
             await self._sleep(delay_s)

@@ -24,6 +24,8 @@ _USED = {
     for name in (
         *("forward_execution_seconds_total", "cuda_graph_passes_total", "realtime_tokens_total", "num_running_reqs"),
         *("generation_tokens_total", "spec_verify_calls_total", "num_requests_running"),
+        *("num_queue_reqs", "token_usage", "num_requests_waiting", "kv_cache_usage_perc", "gpu_cache_usage_perc"),
+        "requests_deferred",
         *(
             "spec_decode_num_drafts_total",
             "spec_decode_num_draft_tokens_total",

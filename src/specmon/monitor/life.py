@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from specmon.analysis.counters import reading_of
+from specmon.analysis.counters import Reading, reading_of
 from specmon.analysis.countertimes import CounterTimes
 from specmon.analysis.drafttimes import DraftTimes
 from specmon.analysis.figures import LevelFigures, PhaseFigures, RunFigures
@@ -70,6 +70,7 @@ class Life:
         self.phase_times = PhaseTimes()
         self.phases_refused = RefusedLines()
         self.counters = CounterTimes()
+        self.latest_reading: Reading | None = None  # of the metrics page, as long as that is given
         self.draft_steps: int | None = None  # k, as a draft line shows it by its positions
         self.kv_full = 0  # samples with a full cache and requests waiting
         self.continues: Life | None = None  # the life that this one turned out to be a part of
@@ -167,14 +168,18 @@ class Life:
         source = known.get(event.source, "custom")
         self.phase_times.add(source, event.running, event.cycles, event.cycle_ms, event.ms)
 
-    def looked_at(self, page: Scrape | PageRefused) -> None:
-        """The server's metrics page at a moment. A page with a counter that is none gives nothing at all."""
+    def looked_at(self, page: Scrape | PageRefused | None) -> None:
+        """The server's metrics page at a moment; None when it gave none. One counter that is none spoils a page."""
+        self.latest_reading = None
+        if page is None:
+            return
         if isinstance(page, PageRefused):
             self.counters.refuse(page.reason)
         elif page.refused_figures:
             self.counters.refuse("figure")
         else:
-            self.counters.add(reading_of(page))
+            self.latest_reading = reading_of(page)
+            self.counters.add(self.latest_reading)
 
     def stop_requested(self, event: LogEvent, detail: str) -> bool:
         """A signal asked the server to end; nothing that follows is a crash. False when that is known already."""

@@ -118,8 +118,8 @@ class ServerMonitor:
         self.version += 1
         self.history.lives.attach_fingerprint(fingerprint, process)
 
-    def look(self, page: Scrape | PageRefused) -> None:
-        """A look at the metrics page of the server while its current life went on."""
+    def look(self, page: Scrape | PageRefused | None) -> None:
+        """A look at the metrics page of the server while its current life went on; None when there was no page."""
         if self.lives:
             self.version += 1
             self.lives[-1].looked_at(page)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ from specmon.monitor.launch import Launch
 from specmon.monitor.life import Life
 from specmon.monitor.notices import notices_of
 from specmon.monitor.server import Past, ServerMonitor
-from specmon.monitor.snapshot import LaunchView, LevelFigures, LinkState, RunState, ServerView
+from specmon.monitor.snapshot import LaunchView, LevelFigures, LinkState, PageGauges, RunState, ServerView
 from specmon.monitor.underway import LiveSpeed
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ def view_of(
     recorded = reference.level_at(level.running) if reference is not None and level is not None else None
     age_s, is_stale = freshness(server, now)
     live = live_speed(server, now)
+    page = page_gauges(life)
     return replace(
         common,
         state=RunState.EXITED if server.is_ended_run and not life.has_ended else life.state,
@@ -66,7 +68,7 @@ def view_of(
         run_index=life.index,
         run_started_at=life.launched_at,
         level=level_view(level) if level is not None else None,
-        no_data_reason=_why_no_speed(life, figures, level),
+        no_data_reason=_why_no_speed(life, figures, level) + ("" if level is not None else _page_words(page)),
         last_tok_s=figures.last_tok_s,
         live_tok_s=live.tok_s if live is not None else None,
         live_requests=live.requests if live is not None else 0,
@@ -81,8 +83,32 @@ def view_of(
         marks=tuple(server.history.chronicle.marks),
         reference_tok_s=recorded.tok_s if recorded is not None else None,
         reference_cycle_ms=recorded.step_ms if recorded is not None else None,
+        page=page,
         phases=phase_words(life.phases),
     )
+
+
+def page_gauges(life: Life) -> PageGauges | None:
+    """The queue and the cache by the newest look at the metrics page."""
+    reading = life.latest_reading
+    if reading is None or life.has_ended:
+        return None
+    found = PageGauges(_whole(reading.running), _whole(reading.queue), reading.kv_usage)
+    return None if found == PageGauges() else found
+
+
+def _whole(value: float | None) -> int | None:
+    return round(value) if value is not None and math.isfinite(value) else None
+
+
+def _page_words(page: PageGauges | None) -> str:
+    if page is None:
+        return ""
+    counts = ((page.running, "running"), (page.queue, "waiting"))
+    parts = [f"{count} {word}" for count, word in counts if count is not None]
+    if page.kv_usage is not None:
+        parts.append(f"KV cache {page.kv_usage:.0%}")
+    return f"; its metrics page: {', '.join(parts)}"
 
 
 def counter_words(totals: CounterTotals | None) -> str:

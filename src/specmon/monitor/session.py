@@ -126,7 +126,7 @@ class Session:
         server.attach_fingerprint(fingerprint, process)
         self._note(key, lambda session: session.attach_fingerprint(key, fingerprint, process))
 
-    def attach_page(self, key: str, page: Scrape | PageRefused) -> None:
+    def attach_page(self, key: str, page: Scrape | PageRefused | None) -> None:
         """What a look at the metrics page of a server brought, as its log went on."""
         self._entries[key].server.look(page)
         self._note(key, lambda session: session.attach_page(key, page))

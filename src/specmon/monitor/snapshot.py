@@ -140,6 +140,15 @@ class LevelFigures:
 
 
 @dataclass(frozen=True, slots=True)
+class PageGauges:
+    """What the server's metrics page says of this moment; None: it does not say."""
+
+    running: int | None = None  # requests of one replica
+    queue: int | None = None  # requests that wait
+    kv_usage: float | None = None  # 0..1
+
+
+@dataclass(frozen=True, slots=True)
 class LaunchView:
     """What the server says it was started with."""
 
@@ -190,6 +199,7 @@ class ServerView:
     reference_cycle_ms: float | None = None
     notices: tuple[str, ...] = ()
     is_ended_run: bool = False  # a run of the past, from its log, in place of a server that does not run
+    page: PageGauges | None = None  # None without a metrics page at the moment
     phases: str = ""  # measured phases in words: "draft 0.6, verify 28.7 of 29.9 ms (probe)"; "" without any
 
 

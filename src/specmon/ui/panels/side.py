@@ -117,12 +117,23 @@ class Figures(Panel):
         parts = [
             piece(("running ", "$quiet"), (str(level.running), "$foreground"), rank=4),
             piece(("ctx ", "$quiet"), (figures.count(level.context_tokens), "$foreground"), rank=5),
-            piece(("queue ", "$quiet"), (figures.count(level.queue), "$foreground"), rank=6),
+            self._queue(view),
         ]
+        if view.page is not None and view.page.kv_usage is not None:
+            share = f"{view.page.kv_usage:.0%}"
+            parts.append(piece(("KV ", "$quiet"), (share, "$foreground"), (" (metrics)", "$quiet"), rank=8))
         if level.cuda_graph in _GRAPHS:
             text = _GRAPHS[level.cuda_graph]
             parts.append(piece((text, "$caution" if level.cuda_graph != "true" else "$quiet"), rank=7))
         return parts
+
+    def _queue(self, view: ServerView) -> Piece:
+        """By the log; where that tells none, by the metrics page."""
+        assert view.level is not None
+        if view.level.queue is None and view.page is not None and view.page.queue is not None:
+            told = (figures.count(view.page.queue), "$foreground")
+            return piece(("queue ", "$quiet"), told, (" (metrics)", "$quiet"), rank=6)
+        return piece(("queue ", "$quiet"), (figures.count(view.level.queue), "$foreground"), rank=6)
 
     def _tall(self, view: ServerView, width: int) -> list[Content]:
         level = view.level
