@@ -51,7 +51,7 @@ def loopback(folder: Path) -> Iterator[Loopback]:
     (folder / "known_hosts").write_text(f"[127.0.0.1]:{port} {public}")
     (folder / "sshd_config").write_text(
         f"Port {port}\nListenAddress 127.0.0.1\nHostKey {folder}/host_key\nPidFile none\nUsePAM no\nStrictModes no\n"
-        f"AuthorizedKeysFile {folder}/key.pub\nPermitRootLogin prohibit-password\n"
+        f"AuthorizedKeysFile {folder}/key.pub\nPermitRootLogin prohibit-password\nMaxStartups 200\n"
     )
     if os.geteuid() == 0:
         Path("/run/sshd").mkdir(exist_ok=True)

@@ -16,6 +16,7 @@ from specmon.captures.reader import Arrivals
 from specmon.feeds.replay import LONGEST_SILENCE_S, ReplayFeed, ReplayLog
 from specmon.feeds.timeline import Timeline, timeline_of
 from specmon.monitor.session import Session
+from specmon.monitor.snapshot import Role
 
 FIRST = datetime(2026, 2, 26, 16, 40, tzinfo=UTC).timestamp()
 
@@ -252,3 +253,21 @@ async def test_gaps_of_a_captured_fingerprint_are_told_once(tmp_path: Path) -> N
             assert told == ["not read: GPUs: there is no nvidia-smi"]
             feed.seek(FIRST)
             await hand.turn(1.0)
+
+
+async def test_pair_that_was_chosen_stays_over_a_seek_back(tmp_path: Path) -> None:
+    hand = Hand()
+    paths = [write(tmp_path / f"{name}.log", [0, 1, 2, 3, 10]) for name in ("a", "b", "c")]
+    logs = [ReplayLog(path.stem, path, timeline(path)) for path in paths]
+    feed = ReplayFeed(lambda: Session(mode="replay"), logs, speed=1.0, clock=hand.clock, sleep=hand.sleep)
+    async with running(feed):
+        feed.put("b", Role.BASELINE)
+        feed.put("c", Role.SPECULATIVE)
+        for position in (FIRST + 9, FIRST + 2):
+            feed.seek(position)
+            await hand.turn()
+            picture = feed.snapshot()
+            assert picture.baseline is not None
+            assert picture.speculative is not None
+            assert (picture.baseline.key, picture.speculative.key) == ("b", "c")
+            assert [row.key for row in picture.fleet] == ["a", "b", "c"]

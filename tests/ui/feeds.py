@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from specmon.monitor.snapshot import Snapshot
+from specmon.monitor.snapshot import Role, Snapshot
 
 from . import pictures
 
@@ -40,6 +40,10 @@ class StillFeed:
         self.picture = picture
         self._controls = controls
         self._run = run
+        self.put_calls: list[tuple[str, Role]] = []
+
+    def put(self, key: str, side: Role) -> None:
+        self.put_calls.append((key, side))
 
     @property
     def controls(self) -> Controls | None:
@@ -76,6 +80,9 @@ class LivingFeed:
         while True:
             await asyncio.sleep(self._every_s)
             self._grow()
+
+    def put(self, key: str, side: Role) -> None:
+        pass
 
     def _passed(self) -> float:
         return time.monotonic() - self._origin

@@ -23,7 +23,7 @@ from specmon.events import Covers
 if TYPE_CHECKING:
     from specmon.analysis.lines import Lines
 
-_FIGURES_AGE = 500  # a level's figures for the screen may lack one sample in so many
+FIGURES_AGE = 500  # a level's figures for the screen may lack one sample in so many
 _REPLAYABLE = 512  # records that are kept so that an early line can be read in the light of a later one
 
 Replay = Callable[["RunStatistics"], object]
@@ -41,6 +41,7 @@ class RunStatistics:
         self.cadence = cadence or Cadence()
         self.is_speculative = is_speculative
         self.is_acceptance_told = True  # False: without an accept length a line is no baseline's, A is unknown
+        self.figures_age = FIGURES_AGE
         self._idle: set[str] = set()  # ranks that said they have nothing to do, and are not missing
         self.do_ranks_add_up = False  # ranks without a DP number share the requests (attention DP)
         self.verdicts = bytearray()  # a Rule for each sample, in line order
@@ -313,7 +314,7 @@ class RunStatistics:
         held = self._levels.get(running)
         if held is not None and held[0] == key:
             new = samples - held[1].samples
-            if not new or (not is_exact and 0 < new < held[1].samples // _FIGURES_AGE):
+            if not new or (not is_exact and 0 < new < held[1].samples // self.figures_age):
                 return held[1]
         parts = [(rank.tag, rank.levels.get(running)) for rank in adding]
         level = self._as_known(combine_levels(running, parts, samples=samples))

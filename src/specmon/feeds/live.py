@@ -11,7 +11,7 @@ from specmon.errors import SpecmonError
 from specmon.feeds.backfill import Backfill, Depth
 from specmon.feeds.recorder import Recorder
 from specmon.monitor.session import Session
-from specmon.monitor.snapshot import Snapshot
+from specmon.monitor.snapshot import Role, Snapshot
 from specmon.references.fingerprint import Fingerprint
 from specmon.scrape import PageRefused, Scrape
 from specmon.sources.events import Refused, Source, SourceEvent
@@ -126,6 +126,10 @@ class LiveFeed:
     def snapshot(self) -> Snapshot:
         """The session now."""
         return self._session.snapshot(self._clock(), demo_note=self._told())
+
+    def put(self, key: str, side: Role) -> None:
+        """Let a server stand on a side of the comparison."""
+        self._session.put(key, side)
 
     def take(self, key: str, event: SourceEvent) -> None:
         """What a source says, for the session and the capture."""

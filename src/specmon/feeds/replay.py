@@ -13,7 +13,7 @@ from specmon.captures.manifest import Life
 from specmon.captures.reader import life_at
 from specmon.feeds.timeline import CHUNK_BYTES, Timeline
 from specmon.monitor.session import Session
-from specmon.monitor.snapshot import Playback, Snapshot
+from specmon.monitor.snapshot import Playback, Role, Snapshot
 from specmon.scrape import PageRefused, Scrape
 from specmon.sources.events import Chunk
 
@@ -76,6 +76,7 @@ class ReplayFeed:
         self._wanted: float | None = None  # where a seek goes
         self._is_finished = False
         self._session = new_session()
+        self._put: list[tuple[str, Role]] = []  # what a session that begins anew is told again
         self._fed = dict.fromkeys((log.key for log in logs), 0)
         self._looked = dict.fromkeys((log.key for log in logs), 0)
         self._life: dict[str, Life | None] = {}  # whose conditions the session has
@@ -124,6 +125,11 @@ class ReplayFeed:
         """What is filled now; going back begins another one."""
         return self._session
 
+    def put(self, key: str, side: Role) -> None:
+        """Let a server stand on a side of the comparison, also after a seek."""
+        self._put.append((key, side))
+        self._session.put(key, side)
+
     # the feed
 
     async def run(self) -> None:
@@ -163,6 +169,8 @@ class ReplayFeed:
     async def _go_to(self, position: float) -> None:
         if position < self._position:
             self._session = self._new_session()
+            for key, side in self._put:
+                self._session.put(key, side)
             self._fed = dict.fromkeys(self._fed, 0)
             self._looked = dict.fromkeys(self._looked, 0)
             self._life.clear()

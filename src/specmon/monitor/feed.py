@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from specmon.monitor.snapshot import Snapshot
+from specmon.monitor.snapshot import Role, Snapshot
 
 
 class PlaybackControls(Protocol):
@@ -37,6 +37,10 @@ class Feed(Protocol):
 
     async def run(self) -> None:
         """Fill the session until every source has ended; cancelled when the screen closes."""
+        ...
+
+    def put(self, key: str, side: Role) -> None:
+        """Let a server stand on a side of the comparison, until another is put there."""
         ...
 
     def snapshot(self) -> Snapshot:

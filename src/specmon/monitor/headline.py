@@ -32,7 +32,7 @@ def headline_of(
     """The first of these that holds: crash, baseline not trusted, no data, the verdict."""
     for view, side in ((baseline, "BASELINE"), (speculative, "SPECULATIVE")):
         if view is not None and view.state is RunState.CRASHED:
-            return Headline(Severity.ALERT, f"{side} CRASHED", view.name, _crash_of(view))
+            return Headline(Severity.ALERT, f"{side} CRASHED", view.name, crash_of(view))
     if trust.state is Trust.DIVERGED:
         return _not_trusted(comparison, trust)
     if baseline is None or speculative is None or comparison is None or judged is None:
@@ -79,7 +79,8 @@ def _listed(names: list[str]) -> str:
     return ", ".join(names[:_CAUSES_SHOWN]) + (f" (+{more})" if more > 0 else "")
 
 
-def _crash_of(view: ServerView) -> str:
+def crash_of(view: ServerView) -> str:
+    """What the log says of a server's last crash."""
     crashes = [mark.text for mark in view.marks if mark.kind is MarkKind.CRASH]
     return crashes[-1] if crashes else view.no_data_reason
 
@@ -91,7 +92,7 @@ def _no_pair(
     if present is None and others:
         stranger = others[0]
         if stranger.state is RunState.CRASHED:
-            return Headline(Severity.ALERT, "SERVER CRASHED", stranger.name, _crash_of(stranger))
+            return Headline(Severity.ALERT, "SERVER CRASHED", stranger.name, crash_of(stranger))
         reason = stranger.no_data_reason or "its log does not say whether it speculates"
         return Headline(Severity.INFO, "NO DATA", f"{stranger.name}: {reason}", "")
     if present is None:

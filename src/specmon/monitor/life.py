@@ -384,6 +384,12 @@ class Life:
         self._figures_key, self._are_figures_exact = key, is_exact
         return self._figures
 
+    def let_figures_lag(self, one_in: int) -> None:
+        """From now on a level's figures for the screen may lack one sample in so many."""
+        if one_in > self.statistics.figures_age:
+            self._figures = None
+        self.statistics.figures_age = one_in
+
     def band(self, band: Band, *, is_exact: bool = True) -> LevelFigures:
         """The statistics of a band of levels so far; for the screen they may lag as those of a level."""
         statistics = self.statistics

@@ -31,10 +31,13 @@ class LogBuffer:
     def __init__(self, held: int = HELD_LINES) -> None:
         self.revision = 0  # grows with every line
         self.held = held
+        self.only: frozenset[str] | None = None  # servers whose lines are kept; None: all
         self._lines: deque[_Held] = deque(maxlen=held)
 
     def add(self, server: str, position: int, at: float | None, raw: bytes) -> None:
-        """Take a line (without its line end) in."""
+        """Take a line (without its line end) in, unless only others' are wanted."""
+        if self.only is not None and server not in self.only:
+            return
         self._lines.append(_Held(server, position, at, raw[: 4 * _LONGEST]))
         self.revision += 1
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, deque
-from collections.abc import Set
-from dataclasses import replace
+from collections.abc import Sequence, Set
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from specmon.analysis.comparison import Comparison
 from specmon.analysis.drift import Change, Drift
+from specmon.analysis.run import FIGURES_AGE
+from specmon.monitor.fleet import fleet_row, in_order
 from specmon.monitor.headline import headline_of
 from specmon.monitor.life import Life
 from specmon.monitor.notices import notices_of
@@ -19,6 +22,7 @@ from specmon.monitor.snapshot import (
     ComparisonView,
     Difference,
     EventLine,
+    FleetRow,
     LevelVerdict,
     Link,
     LinkState,
@@ -26,9 +30,11 @@ from specmon.monitor.snapshot import (
     Mark,
     MarkKind,
     Playback,
+    Role,
     ServerView,
     Severity,
     Snapshot,
+    TrustView,
     Verdict,
 )
 from specmon.monitor.trustwords import percent
@@ -39,6 +45,12 @@ if TYPE_CHECKING:
     from specmon.monitor.session import Session
 
 _HELD_EVENTS = 200
+# Beside the two that are compared, so many are drawn with every picture. Of more, each is worked out anew after a
+# while: at once for all would be most of the work, for rows that are looked at now and then.
+_FEW_OTHERS = 6
+_OTHERS_EVERY_S = 2.0
+_OTHERS_LACK = 20  # of their samples one in so many may still be missing in their figures
+_PAIR_LACKS = 100  # the same of the pair, when there are many others
 _LASTING = frozenset(
     {
         "blob_data",
@@ -61,6 +73,17 @@ _TOLD = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """A server's part of the picture, and what it was made of."""
+
+    view: ServerView
+    trust: TrustView
+    key: tuple[object, ...]
+    signs: tuple[object, ...]  # a change of these is shown at once
+    made_at: float
+
+
 class Pictures:
     """The last picture, and the parts of it that may be used again."""
 
@@ -68,7 +91,8 @@ class Pictures:
         self._session = session
         self._last: Snapshot | None = None
         self._key: tuple[object, ...] = ()
-        self._views: dict[str, tuple[tuple[object, ...], ServerView]] = {}
+        self._held: dict[str, _Held] = {}  # by server
+        self._due = math.inf  # when a part that was used again is to be made anew, on the session's clock
         self._noticed: dict[str, set[str]] = {}  # notices that were told, by server
         self._notices: deque[EventLine] = deque(maxlen=_HELD_EVENTS)
         self._trust_events: deque[EventLine] = deque(maxlen=_HELD_EVENTS)
@@ -82,11 +106,12 @@ class Pictures:
     def take(self, now: float, playback: Playback | None, demo_note: str) -> Snapshot:
         """The picture at `now`."""
         session = self._session
+        is_still = playback is not None and playback.is_paused  # what stands still is looked at closely
         key = (session.version, session.is_finished)
-        if self._last is None or key != self._key:
+        if self._last is None or key != self._key or now >= self._due or (is_still and self._due < math.inf):
             self._key = key
             self._version += 1
-            self._last = self._make(now)
+            self._last = self._make(now, is_patient=not is_still)
         moving = replace(
             self._last,
             now=now,
@@ -98,7 +123,7 @@ class Pictures:
         if demo_note != self._last.demo_note:
             self._version += 1
             self._last = replace(self._last, demo_note=demo_note)
-        return replace(moving, demo_note=demo_note, version=self._version)
+        return replace(moving, demo_note=demo_note, version=self._version, fleet=self._fleet(moving))
 
     def follow(self, server: ServerMonitor) -> None:
         """Let the reference's watch see a server's new samples, and note what it says."""
@@ -111,7 +136,7 @@ class Pictures:
     def replace_source(self, old: Set[str], told_again: Pictures) -> None:
         """Other servers stand for a source: what was seen of its old ones is forgotten."""
         for key in old:
-            self._views.pop(key, None)
+            self._held.pop(key, None)
         kept = [event for event in self._trust_events if event.server not in old]
         self._trust_events = deque([*kept, *told_again._trust_events], maxlen=_HELD_EVENTS)
         self._restart_texts.clear()
@@ -124,9 +149,13 @@ class Pictures:
         if change.state is Drift.DIVERGED:
             server.history.chronicle.marks.append(Mark(change.at, MarkKind.DRIFT, line))
 
-    def _make(self, now: float) -> Snapshot:
+    def _make(self, now: float, *, is_patient: bool) -> Snapshot:
         session = self._session
+        self._due = math.inf
         baseline, speculative = session.pair()
+        strangers = [server for server in session.servers if server not in (baseline, speculative)]
+        is_patient = is_patient and len(strangers) > _FEW_OTHERS and not session.is_finished
+        self._pace(strangers, has_many=len(strangers) > _FEW_OTHERS, is_patient=is_patient)
         judged = session.judge_pair(is_exact=False)
         asked = session.running if isinstance(session.running, int) else None
         running = judged.comparison.running if judged is not None else asked
@@ -138,11 +167,8 @@ class Pictures:
             comparison = replace(comparison_view(judged), checklist=session.checklist(judged, differences))
         left = self._view(baseline, names, running, now)
         right = self._view(speculative, names, running, now)
-        pair = (baseline, speculative)
-        strangers = [self._view(server, names, None, now) for server in session.servers if server not in pair]
-        others = tuple(view for view in strangers if view is not None)
-        for view in (left, right, *others):
-            self._note(view, now)
+        parts = [self._view(server, names, None, now, is_patient=is_patient) for server in strangers]
+        others = tuple(view for view in parts if view is not None)
         return Snapshot(
             title=session.title,
             mode=session.mode,
@@ -159,15 +185,37 @@ class Pictures:
             log_revision=session.log.revision,
         )
 
+    def _pace(self, strangers: Sequence[ServerMonitor], *, has_many: bool, is_patient: bool) -> None:
+        """Of many servers, spare what nobody looks at."""
+        pair = [server for server in self._session.pair() if server is not None]
+        # Of a thousand lines a second nobody reads one: the log is that of the two that are compared.
+        self._session.log.only = frozenset(server.key for server in pair) if has_many and pair else None
+        for servers, one_in in ((pair, _PAIR_LACKS), (strangers, _OTHERS_LACK)):
+            for server in servers:
+                if server.life is not None:
+                    server.life.let_figures_lag(one_in if is_patient else FIGURES_AGE)
+
     def _view(
-        self, server: ServerMonitor | None, names: dict[str, str], running: int | None, now: float
+        self,
+        server: ServerMonitor | None,
+        names: dict[str, str],
+        running: int | None,
+        now: float,
+        *,
+        is_patient: bool = False,
     ) -> ServerView | None:
         if server is None:
             return None
         key = (server.version, names[server.key], running, self._session.is_finished)
-        held = self._views.get(server.key)
-        if held is not None and held[0] == key:
-            return held[1]
+        held = self._held.get(server.key)
+        if held is not None and held.key == key:
+            return held.view
+        signs = (names[server.key], self._session.is_finished, server.link, server.role, *self._signs_of(server))
+        if is_patient and held is not None and held.signs == signs and held.view.level is not None:
+            due = held.made_at + _OTHERS_EVERY_S
+            if held.made_at <= now < due:
+                self._due = min(self._due, due)
+                return held.view
         view = view_of(
             server,
             names[server.key],
@@ -176,13 +224,28 @@ class Pictures:
             reference=self._session.reference,
             is_finished=self._session.is_finished,
         )
-        self._views[server.key] = key, view
+        trust = self._session.trust_view(server) if view.role is not Role.SPECULATIVE else TrustView()
+        # The first turns are spread, so that not all servers come due with the same picture.
+        made_at = now if held is not None else now - len(self._held) % 8 / 8 * _OTHERS_EVERY_S
+        self._held[server.key] = _Held(view, trust, key, signs, made_at)
+        self._note(view, now)
         return view
 
-    def _note(self, view: ServerView | None, now: float) -> None:
+    def _signs_of(self, server: ServerMonitor) -> tuple[object, ...]:
+        life, watch = server.life, self._session.trust_of(server)
+        return () if life is None else (life.index, life.state, watch.state if watch is not None else None)
+
+    def _fleet(self, picture: Snapshot) -> tuple[FleetRow, ...]:
+        """A row for every server, from the views as they have aged."""
+        views = (picture.baseline, picture.speculative, *picture.others)
+        aged = {view.key: view for view in views if view is not None}
+        sides = ((picture.baseline, Role.BASELINE), (picture.speculative, Role.SPECULATIVE))
+        stands = {view.key: side for view, side in sides if view is not None}
+        keys = [server.key for server in self._session.servers if server.key in aged]
+        return in_order(fleet_row(aged[key], self._held[key].trust, stands.get(key)) for key in keys)
+
+    def _note(self, view: ServerView, now: float) -> None:
         """A notice that lasts is an event at the moment when it first holds."""
-        if view is None:
-            return
         told = self._noticed.setdefault(view.key, set())
         server = self._session.server(view.key)
         for notice in notices_of(server, is_finished=self._session.is_finished):

@@ -17,7 +17,7 @@ from specmon.monitor.names import name_servers
 from specmon.monitor.notices import Notice
 from specmon.monitor.server import Past, ServerMonitor
 from specmon.monitor.snapshot import CheckPoint, Difference, Playback, Role, Severity, Snapshot, Trust, TrustView
-from specmon.monitor.verdict import Judged, judge
+from specmon.monitor.verdict import Judged, judge, obstacles_of
 from specmon.scrape import PageRefused, Scrape
 from specmon.sources.events import SourceEvent
 
@@ -69,6 +69,8 @@ class Session:
         self.is_finished = False
         self.clients: tuple[ClientEvidence, ...] = ()  # results of load generators, to check the logs by
         self.log = LogBuffer()
+        self._sides: dict[Role, str] = {}  # who was put on which side, while the session runs
+        self._choices = 0
         self._is_watched = is_watched  # False: nobody will ask for a picture, only for a report at the end
         self._reader = reader
         self._entries: dict[str, _Entry] = {}
@@ -237,6 +239,12 @@ class Session:
                 server.declared = wanted
                 server.version += 1
 
+    def put(self, key: str, side: Role) -> None:
+        """Let a server stand on a side of the comparison, whatever its role; it leaves the other one."""
+        self._sides = {role: chosen for role, chosen in self._sides.items() if chosen != key and role is not side}
+        self._sides[side] = key
+        self._choices += 1
+
     def mark_unreadable(self, key: str, source: str, reason: str) -> None:
         """A source that cannot be opened is a server of which only that is known."""
         server = self._entries[key].server if key in self._entries else self.add(key, source)
@@ -271,7 +279,7 @@ class Session:
     @property
     def version(self) -> int:
         """Grows with everything that is fed."""
-        return sum(server.version for server in self.servers) + len(self._entries)
+        return sum(entry.server.version for entry in self._entries.values()) + len(self._entries) + self._choices
 
     def names(self, *, by_log: bool = False) -> dict[str, str]:
         """What each server is called, by key; `by_log` prefers its log's name to its address."""
@@ -323,9 +331,13 @@ class Session:
         return watch.view(baseline, figures.level_at(running) if running is not None else figures.main_level)
 
     def pair(self) -> tuple[ServerMonitor | None, ServerMonitor | None]:
-        """The baseline and the speculative server that stand side by side: the first of each."""
-        sides = self.side(Role.BASELINE), self.side(Role.SPECULATIVE)
-        return (sides[0][0] if sides[0] else None), (sides[1][0] if sides[1] else None)
+        """The two that stand side by side: who was put there, else the first of each role."""
+        put = {role: self._entries[key].server for role, key in self._sides.items() if key in self._entries}
+        taken = list(put.values())
+        for role in (Role.BASELINE, Role.SPECULATIVE):
+            if role not in put and (free := [server for server in self.side(role) if server not in taken]):
+                put[role] = free[0]
+        return put.get(Role.BASELINE), put.get(Role.SPECULATIVE)
 
     def judge(self, *, is_exact: bool = True) -> Judged | None:
         """The comparison; None unless exactly one server of each role was given."""
@@ -346,6 +358,7 @@ class Session:
             reference=self.reference if self.reference_misfit(baseline) is None else None,
             running=self.running,
             is_exact=is_exact,
+            obstacles=obstacles_of(baseline.role, speculative.role) if self._sides else (),
         )
 
     def checklist(self, judged: Judged, differences: tuple[Difference, ...]) -> tuple[CheckPoint, ...]:

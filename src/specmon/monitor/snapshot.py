@@ -323,6 +323,28 @@ class Playback:
 
 
 @dataclass(frozen=True, slots=True)
+class FleetRow:
+    """One server in the table of all servers."""
+
+    key: str
+    name: str
+    severity: Severity
+    word: str  # what to know first: "crashed", "diverged", "no link", "ok"
+    sentence: str  # the word with its reason
+    role: Role
+    state: str  # of its run; before its first line, of its link
+    engine: str | None = None
+    running: int | None = None  # at the level that the figures are of
+    tok_s: float | None = None  # decode throughput
+    delivered_tok_s: float | None = None
+    accept_len: float | None = None
+    deviation: float | None = None  # of a baseline: measured / reference - 1
+    age_s: float | None = None  # of the newest sample; None: nobody knows
+    is_stale: bool = False
+    side: Role | None = None  # where it stands in the comparison that is shown
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """All that can be shown at one moment."""
 
@@ -335,6 +357,7 @@ class Snapshot:
     baseline: ServerView | None = None
     speculative: ServerView | None = None
     others: tuple[ServerView, ...] = ()  # role unknown, or a third and fourth server
+    fleet: tuple[FleetRow, ...] = ()  # every server, those that need attention first
     differences: tuple[Difference, ...] = ()  # baseline against speculative, `matters` first
     events: tuple[EventLine, ...] = ()  # newest first
     log: tuple[LogLine, ...] = ()  # oldest first, bounded

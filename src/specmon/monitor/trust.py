@@ -66,6 +66,12 @@ class TrustWatch:
         watched = self._present
         return watched.running if watched is not None else None
 
+    @property
+    def state(self) -> Drift | None:
+        """How that level stands; None before its first clean sample."""
+        watched = self._present
+        return watched.watch.state if watched is not None else None
+
     def update(self, server: ServerMonitor) -> tuple[Change, ...]:
         """Take in what is new; answer the changes of state that it made."""
         if self._life is not None and self._life.continues is not None:

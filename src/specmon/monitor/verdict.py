@@ -19,6 +19,7 @@ from specmon.analysis.comparison import (
 from specmon.analysis.figures import LevelFigures, RunFigures
 from specmon.analysis.load import Band, common_band
 from specmon.monitor.life import Life
+from specmon.monitor.snapshot import Role
 
 if TYPE_CHECKING:
     from specmon.references.model import Reference
@@ -46,13 +47,18 @@ def judge(
     reference: Reference | None = None,
     running: int | Band | None = None,
     is_exact: bool = True,
+    obstacles: tuple[str, ...] = (),
 ) -> Judged:
-    """Compare the current lives of two servers at their common level, or in the band that is asked for or needed."""
+    """Compare the current lives of two servers at their common level, or in the band that is asked for or needed.
+
+    `obstacles` are reasons known beforehand why no comparison of the two says anything.
+    """
     figures = baseline.figures(is_exact=is_exact), speculative.figures(is_exact=is_exact)
     launches = [life.launch for life in (baseline, speculative)]
     flags = tuple(launch.flags if launch is not None else {} for launch in launches)
     are_whole = all(launch is not None and launch.is_complete for launch in launches)
     fatal = (
+        *obstacles,
         *_same_log(baseline, speculative, figures),
         *_other_engine(engines),
         *fatal_differences(flags[0], flags[1], are_whole=are_whole),
@@ -99,6 +105,15 @@ def judge(
         elsewhere,
         levels,
     )
+
+
+def obstacles_of(left: Role, right: Role) -> tuple[str, ...]:
+    """Why two servers that were put side by side have no verdict: the left one has to be the baseline."""
+    if left is right and left is not Role.UNKNOWN:
+        return (f"both are {left} servers",)
+    if Role.UNKNOWN in (left, right):
+        return ("nothing tells yet whether both servers speculate",)
+    return ("the speculative server stands as the baseline",) if left is Role.SPECULATIVE else ()
 
 
 def _pair(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 
 from specmon.monitor.headline import likely_cause
-from specmon.monitor.snapshot import LinkState, SamplePoint, ServerView, Severity, Snapshot, Trust, Verdict
+from specmon.monitor.snapshot import FleetRow, LinkState, SamplePoint, ServerView, Severity, Snapshot, Trust, Verdict
 from specmon.monitor.trustwords import looks_like, percent
 from specmon.visible import visible
 
@@ -19,16 +19,36 @@ _ASCII_BARS = str.maketrans(_BARS, "_.-:=+*#")
 
 
 def plain_lines(snapshot: Snapshot, *, is_ascii: bool = False) -> list[str]:
-    """The verdict, then a line a server. Colour is never needed to read them."""
+    """The verdict, then a line a server, those that need attention first behind the two that are compared.
+
+    Colour is never needed to read them.
+    """
     lines = [_verdict(snapshot)]
     top = max((point.tok_s for view in _sides(snapshot) for point in _newest(view)), default=0.0)
     if snapshot.baseline is not None:
         lines.append(_server("base", snapshot.baseline, top, _reference(snapshot)))
     if snapshot.speculative is not None:
         lines.append(_server("spec", snapshot.speculative, top, _speculative(snapshot)))
-    lines += [_server(view.name, view, top, "") for view in snapshot.others]
+    others = {view.key: view for view in snapshot.others}
+    rows = {row.key: row for row in snapshot.fleet if row.key in others}
+    for key in (*rows, *(key for key in others if key not in rows)):
+        lines.append(_server(others[key].name, others[key], top, _attention(rows.get(key))))
     shown = [visible(line) for line in lines]
     return [line.translate(_ASCII_BARS).translate(_ASCII) for line in shown] if is_ascii else shown
+
+
+def _attention(row: FleetRow | None) -> str:
+    """Of a server that is not compared: its role, its accept length or its reference, and what is wrong with it."""
+    if row is None:
+        return ""
+    parts = [row.role.value]
+    if row.accept_len is not None:
+        parts.append(f"acc {row.accept_len:.2f}")
+    if row.deviation is not None:
+        parts.append(f"{percent(row.deviation)} against ref")
+    if row.severity in (Severity.ALERT, Severity.WARNING):
+        parts.append(f"{_GLYPHS[row.severity]} {row.word}")
+    return "  ".join(parts)
 
 
 def _verdict(snapshot: Snapshot) -> str:

@@ -16,10 +16,11 @@ from textual.screen import ModalScreen, Screen
 from specmon.errors import SpecmonError
 from specmon.monitor.announcing import Announcer
 from specmon.monitor.feed import Feed
-from specmon.monitor.snapshot import EMPTY, Severity, Snapshot
+from specmon.monitor.snapshot import EMPTY, Role, Severity, Snapshot
 from specmon.ui.ask import Asked, AskScreen
 from specmon.ui.choose import Candidate, ChooseScreen
 from specmon.ui.dashboard import Dashboard
+from specmon.ui.fleet import FleetScreen
 from specmon.ui.handover import Handover, Notice, Outlet
 from specmon.ui.help import HelpScreen
 from specmon.ui.layout import Focus
@@ -60,6 +61,7 @@ class SpecmonApp(App[None]):
         Binding("end", "seek_end", "End", id="replay.end"),
         Binding("l,slash", "show_log", "Log", key_display="l", id="view.log"),
         Binding("d", "show_differences", "Configuration that differs", id="view.differences"),
+        Binding("f", "show_fleet", "All servers", id="view.fleet"),
         Binding("escape", "show_overview", "Overview", id="view.overview"),
         Binding("t", "next_theme", "Next theme", id="view.theme"),
         Binding("y", "copy_verdict", "Copy the verdict (Markdown)", id="session.copy"),
@@ -99,6 +101,7 @@ class SpecmonApp(App[None]):
         self._shown: tuple[object, ...] = ()
         self._announcer = Announcer()
         self._is_up = asyncio.Event()
+        self._fleet: FleetScreen | None = None  # the last one that was shown
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Our own variables, for themes that lack them."""
@@ -165,10 +168,12 @@ class SpecmonApp(App[None]):
 
     def watch_snapshot(self, snapshot: Snapshot) -> None:
         """Keys that only a replay has come and go with it."""
+        if self._fleet is not None and self._fleet is self.screen:
+            self._fleet.show(snapshot)
         bar = self.query_one(KeyBar)
-        is_replay = self._feed.controls is not None
-        if bar.is_replay != is_replay:
-            bar.is_replay = is_replay
+        is_replay, has_fleet = self._feed.controls is not None, len(snapshot.fleet) > 2
+        if (bar.is_replay, bar.has_fleet) != (is_replay, has_fleet):
+            bar.is_replay, bar.has_fleet = is_replay, has_fleet
             bar.redraw()
             self.refresh_bindings()
 
@@ -277,6 +282,21 @@ class SpecmonApp(App[None]):
         self._turn_to(Focus.DIFFERENCES)
         if self.query_one(Dashboard).focus_on is Focus.DIFFERENCES:
             self.call_after_refresh(self.query_one(Differences).focus)
+
+    def action_show_fleet(self) -> None:
+        """All servers in one table."""
+        if isinstance(self.screen, FleetScreen):
+            return
+        chosen = self._fleet.chosen if self._fleet is not None else None
+        self._fleet = FleetScreen(self._look, self.snapshot, self._put, chosen)
+        self.push_screen(self._fleet)
+
+    def _put(self, key: str, side: Role) -> None:
+        """Let a server stand on a side; a picture that is held is not that pair's."""
+        self._feed.put(key, side)
+        if self._held is not None:
+            self.action_toggle_pause()
+        self._tick()
 
     def action_show_overview(self) -> None:
         """Back to all panels."""

@@ -16,6 +16,7 @@ _KEYS = (
     ("space", "pause the replay; live: freeze the picture, lines are still received"),
     ("l  /", "the log of both servers; arrows and page keys scroll, f follows again"),
     ("d", "configuration: what differs from the reference and between the servers"),
+    ("f", "all servers in one table: enter compares the chosen one, b as the baseline, s as the speculative side"),
     ("esc", "back to all panels"),
     ("t", "next theme"),
     ("y", "copy the verdict as Markdown into the clipboard, also over SSH and in tmux"),

@@ -16,6 +16,7 @@ def commands(app: SpecmonApp, *, is_replay: bool) -> Iterator[SystemCommand]:
     yield SystemCommand("Pause", "Pause the replay, or freeze the live picture", app.action_toggle_pause)
     yield SystemCommand("Log", "Show or leave the log", app.action_show_log)
     yield SystemCommand("Configuration", "Show what differs", app.action_show_differences)
+    yield SystemCommand("All servers", "One table; any two of them can be compared", app.action_show_fleet)
     yield SystemCommand("Overview", "Back to all panels", app.action_show_overview)
     if is_replay:
         yield SystemCommand("Faster", "Play the replay faster", lambda: app.action_change_speed(1))

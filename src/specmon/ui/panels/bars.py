@@ -95,6 +95,7 @@ _REPLAY = (
     ("+ -", "speed", "app.change_speed(1)", 4),
     (", .", "step", "app.step(1)", 5),
 )
+_FLEET = (("f", "all servers", "app.show_fleet", 2),)
 _ALWAYS = (
     ("l", "log", "app.show_log", 2),
     ("d", "diff", "app.show_differences", 3),
@@ -112,11 +113,12 @@ class KeyBar(Panel):
 
     depends_on = ()
     is_replay: reactive[bool] = reactive(False, init=False)
+    has_fleet: reactive[bool] = reactive(False, init=False)  # more servers than the two that are compared
     _places: Sequence[tuple[int, int, str]] = ()
 
     def rows(self, width: int, height: int) -> Sequence[Content]:
         """One row."""
-        keys = (*(_REPLAY if self.is_replay else _LIVE), *_ALWAYS)
+        keys = (*(_REPLAY if self.is_replay else _LIVE), *(_FLEET if self.has_fleet else ()), *_ALWAYS)
         room = width - 2
         while len(keys) > 2 and not fits([_key(key, word) for key, word, _, _ in keys], room):
             worst = max(rank for _, _, _, rank in keys)

@@ -26,9 +26,20 @@ class Others(Panel):
         rows = [self._row(view, width) for view in shown]
         if len(shown) < len(others):
             rows.append(
-                fit([piece((f" ? and {len(others) - len(shown)} more that are not compared", "$quiet"))], width)
+                fit(
+                    [
+                        piece((f" ? and {len(others) - len(shown)} more that are not compared", "$quiet")),
+                        piece(("f shows all", "$quiet"), rank=1),
+                    ],
+                    width,
+                    gap=" · ",
+                )
             )
         return rows
+
+    async def on_click(self) -> None:
+        """All of them are in the table of servers."""
+        await self.run_action("app.show_fleet")
 
     def _row(self, view: ServerView, width: int) -> Content:
         style = "bold $alert" if view.state is RunState.CRASHED else "$quiet"
