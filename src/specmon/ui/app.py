@@ -30,9 +30,11 @@ from specmon.ui.panels.bars import KeyBar, PlaybackBar
 from specmon.ui.panels.evidence import Differences
 from specmon.ui.panels.header import Header
 from specmon.ui.panels.logpane import LogPane
-from specmon.ui.themes import DEFAULT_THEME, DEFAULT_VARIABLES, load_themes
+from specmon.ui.themes import DEFAULT_VARIABLES
+from specmon.ui.theming import Theming
 
 EXIT_INTERRUPTED = 130
+_THEMES_EVERY_S = 1.0
 # Ticks between two pictures, by the cells of the screen: a larger one costs more CPU for each.
 _PACES = ((4000, 1), (9000, 2), (10**9, 3))
 
@@ -95,8 +97,7 @@ class SpecmonApp(App[None]):
         self._look = Look(ascii_only)
         self._interval_s = interval_s
         self._ticks_since_drawn = 0
-        self._wanted_theme = theme
-        self._loaded = load_themes(theme_folders)
+        self._theming = Theming(self, theme, theme_folders)
         self._held: Snapshot | None = None
         self._shown: tuple[object, ...] = ()
         self._announcer = Announcer()
@@ -119,7 +120,8 @@ class SpecmonApp(App[None]):
     def on_mount(self) -> None:
         """Load the themes, start the feed, take the first picture."""
         self.set_class(self._look.ascii_only, "-ascii")
-        self._set_up_themes()
+        self._theming.set_up()
+        self.set_interval(_THEMES_EVERY_S, self._theming.look)
         self.run_worker(self._run_feed(), name="feed", group="feed")
         self.set_interval(self._interval_s, self._tick_in_pace)
         self.call_after_refresh(self._tick)
@@ -374,24 +376,9 @@ class SpecmonApp(App[None]):
 
     # --- themes -----------------------------------------------------------------------------------
 
-    def _set_up_themes(self) -> None:
-        for theme in self._loaded.themes:
-            self.register_theme(theme)
-        faults = list(self._loaded.faults)
-        wanted = self._wanted_theme or DEFAULT_THEME
-        if self.get_theme(wanted) is None:
-            faults.append(f"no theme is called {wanted}")
-            wanted = DEFAULT_THEME if self.get_theme(DEFAULT_THEME) is not None else self.theme
-        self.theme = wanted
-        if faults:
-            self.notify("\n".join(faults), title="Themes left out", severity="warning", markup=False)
-
     def action_next_theme(self) -> None:
         """Take the next of our themes."""
-        names = [theme.name for theme in self._loaded.themes]
-        if names:
-            index = names.index(self.theme) + 1 if self.theme in names else 0
-            self.theme = names[index % len(names)]
+        self._theming.next()
 
 
 def _key_of(snapshot: Snapshot) -> tuple[object, ...]:

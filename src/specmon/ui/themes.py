@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -14,7 +15,7 @@ from typing import Annotated
 from platformdirs import user_config_path
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from textual.color import Color, ColorParseError
-from textual.theme import Theme
+from textual.theme import BUILTIN_THEMES, Theme
 
 from specmon.resources import bundled
 
@@ -75,6 +76,7 @@ class ThemeFile(BaseModel):
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$")
     dark: bool = True
+    ansi: bool = False  # the terminal's own palette: colours named ansi_blue, ansi_default, …
     colors: ThemeColours
     variables: dict[str, Colour] = Field(default_factory=dict)
 
@@ -83,9 +85,11 @@ class ThemeFile(BaseModel):
         unknown = sorted(set(self.variables) - set(DEFAULT_VARIABLES))
         if unknown:
             raise ValueError(f"unknown variable {', '.join(unknown)}")
-        return Theme(
-            name=self.name, dark=self.dark, variables=dict(self.variables), **self.colors.model_dump(exclude_none=True)
-        )
+        colours, variables = self.colors.model_dump(exclude_none=True), dict(self.variables)
+        if self.ansi:  # what Textual mixes of two colours, a palette does not have
+            colours = {"boost": "ansi_default", **colours}
+            variables = {**BUILTIN_THEMES["ansi-dark" if self.dark else "ansi-light"].variables, **variables}
+        return Theme(name=self.name, dark=self.dark, ansi=self.ansi, variables=variables, **colours)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +121,16 @@ def load_themes(folders: Sequence[Path] | None = None) -> LoadedThemes:
         else:
             themes[theme.name] = theme
     return LoadedThemes(tuple(themes.values()), tuple(faults))
+
+
+def stamps_of(folders: Sequence[Path] | None = None) -> tuple[tuple[Path, int, int], ...]:
+    """What tells that a theme was saved: time and size of each file."""
+    found = []
+    for path in _files(theme_folders() if folders is None else folders):
+        with suppress(OSError):  # gone between the two looks
+            state = path.stat()
+            found.append((path, state.st_mtime_ns, state.st_size))
+    return tuple(found)
 
 
 def _files(folders: Iterable[Path]) -> Iterable[Path]:
