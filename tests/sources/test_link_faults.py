@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from specmon.sources.events import Refused, Waiting
+from specmon.sources.events import CaughtUp, Connected, Refused, Waiting
 from specmon.sources.remote_file import RemoteFile
 from specmon.sources.ssh import SshHost
 from tests.conftest import Sshd, running_sshd
@@ -28,6 +28,7 @@ from .faults import (
     hurried,
     wait_for_reconnect,
 )
+from .lossy_link import FAR, NEAR, lossy_link
 from .reading import Heard, Listening
 
 pytestmark = pytest.mark.sshd
@@ -99,6 +100,44 @@ async def test_link_that_delays_stalls_and_breaks_loses_nothing(sshd: Sshd, tmp_
                     await wait_for_reconnect(heard)
             await writer.is_read_by(heard)
     assert proxy.connections >= 4
+    assert_each_line_once(heard, writer.written)
+
+
+async def test_network_that_loses_packets_and_goes_away_loses_no_line(tmp_path: Path) -> None:
+    folder = tmp_path / "sshd"
+    folder.mkdir()
+    writer = Writer(tmp_path / "a.log")
+    writer.write(100)
+    with (
+        lossy_link(delay_s=0.02, loss=0.03) as link,
+        running_sshd(folder, f"ListenAddress {NEAR}") as sshd,
+        link.forwarding(sshd.port) as port,
+    ):
+        known = tmp_path / "known_hosts"
+        known.write_text(f"[{FAR}]:{port} {sshd.host_key_line}\n")
+        # Each way crosses the link twice, so that a lost packet costs more than a tenth of a second.
+        settings = replace(
+            hurried(sshd.settings), port=port, known_hosts=(known,), keepalive_s=1.0, connect_timeout_s=5.0,
+            login_timeout_s=15.0,
+        )  # fmt: skip
+        async with (
+            SshHost(FAR, settings) as host,
+            Listening(
+                RemoteFile(host, str(writer.path), backfill_bytes=None, pace=PACE, interval_s=0.1).events()
+            ) as heard,
+        ):
+            await heard.until(lambda heard: bool(heard.of(CaughtUp)), limit_s=60)
+            async with writer.writing(lines_per_s=1000, portion=20):
+                await asyncio.sleep(1.5)
+                connected = len(heard.of(Connected))
+                link.is_cut = True
+                await heard.until(lambda heard: bool(heard.of(Waiting)), limit_s=60)
+                link.is_cut = False
+                await heard.until(lambda heard: len(heard.of(Connected)) > connected, limit_s=60)
+                await asyncio.sleep(0.5)
+            await writer.is_read_by(heard, limit_s=60)
+    assert link.lost > 20
+    assert link.carried > 100
     assert_each_line_once(heard, writer.written)
 
 
