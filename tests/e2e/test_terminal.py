@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 TMUX = shutil.which("tmux")
+STORY = Path(__file__).resolve().parents[2] / "fixtures" / "story"
 pytestmark = pytest.mark.skipif(TMUX is None, reason="no tmux here (install tmux)")
 
 
@@ -94,8 +95,7 @@ def test_quitting_leaves_a_usable_terminal(terminal: Terminal) -> None:
 
 
 def test_verdict_is_copied_into_tmux_and_the_session_exported(terminal: Terminal, tmp_path: Path) -> None:
-    story = Path(__file__).resolve().parents[2] / "fixtures" / "story"
-    terminal.type(f"{sys.executable} -m specmon replay {story} --speed max", "Enter")
+    terminal.type(f"{sys.executable} -m specmon replay {STORY} --speed max", "Enter")
     terminal.wait_for("1.21×")
     terminal.type("y")
     terminal.wait_for("Copied")
@@ -108,3 +108,30 @@ def test_verdict_is_copied_into_tmux_and_the_session_exported(terminal: Terminal
     }
     terminal.type("q")
     terminal.wait_for("prompt$")
+
+
+@pytest.mark.parametrize("term", ["xterm-256color", "screen", "tmux-256color", "vt100", "no-such-terminal"])
+def test_every_terminal_gets_the_screen(terminal: Terminal, term: str) -> None:
+    terminal.type(f"TERM={term} {sys.executable} -m specmon replay {STORY} --speed max", "Enter")
+    text = terminal.wait_for("1.21×")
+    assert "SPECULATIVE WINS" in text
+    assert "⣿" in text
+    terminal.type("q")
+    assert "Traceback" not in terminal.wait_for("prompt$")
+
+
+def test_terminal_without_utf8_gets_ascii(terminal: Terminal) -> None:
+    words = f"env -u LANG LC_ALL=POSIX PYTHONUTF8=0 PYTHONCOERCECLOCALE=0 {sys.executable} -m specmon"
+    terminal.type(f"clear; {words} replay {STORY} --speed max", "Enter")
+    text = terminal.wait_for("1.21x")
+    assert text.isascii()
+    assert "OK" in text
+    terminal.type("q")
+    assert "Traceback" not in terminal.wait_for("prompt$")
+
+
+def test_dumb_terminal_gets_lines(terminal: Terminal) -> None:
+    terminal.type(f"TERM=dumb {sys.executable} -m specmon replay {STORY} --speed max --interval 0.5", "Enter")
+    text = terminal.wait_for("spec 75.9 tok/s")
+    assert "SPECULATIVE WINS" in text
+    assert "Traceback" not in terminal.wait_for("prompt$")
