@@ -45,7 +45,15 @@ ALLOWED: dict[str, set[str]] = {
         "visible",
     },
     "reports": {"", "analysis", "events", "monitor", "references", "visible"},  # "" is the version
-    "ui": {"errors", "monitor.announcing", "monitor.snapshot", "monitor.feed", "resources", "visible"},
+    "ui": {
+        "errors",
+        "monitor.announcing",
+        "monitor.feed",
+        "monitor.phaserecords",
+        "monitor.snapshot",
+        "resources",
+        "visible",
+    },
     "feeds": {"captures", "errors", "events", "formats", "monitor", "references", "scrape", "sources"},
     "demo": {"captures", "errors", "feeds", "references", "resources", "sources"},
     "options": {"commands"},  # how a share is written

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from specmon.analysis.counters import Reading
 from specmon.analysis.figures import PhaseFigures
+from specmon.analysis.phasehistory import PhaseHistory, PhaseWindow
 from specmon.analysis.phasetimes import PhaseTimes
 from specmon.events import MISSING
 
@@ -91,6 +92,7 @@ class CounterTimes:
         self._is_after_idle = False
         self._stretch: _Growth | None = None
         self._times = PhaseTimes()
+        self.history = PhaseHistory()  # on the clock of whoever looked
         self._levels: dict[int, CounterLevel] = {}
         self._sums: dict[str, float] = {}
         self._positions: list[float] = []
@@ -226,6 +228,8 @@ class CounterTimes:
         elif spent:
             ms = {phase: value / window.passes for phase, value in spent.items()}
             self._times.add("metrics", running, window.passes, MISSING, ms)
+            if self._last is not None and self._last.at is not None:
+                self.history.add("metrics", running, PhaseWindow(self._last.at, window.passes, None, ms))
 
 
 def _step(before: Reading, after: Reading) -> _Growth | None:

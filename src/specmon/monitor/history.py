@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import chain, islice
 
+from specmon.analysis.phasehistory import PhaseWindow
 from specmon.analysis.sample import Reading
 from specmon.events import (
     AcceptanceUntold,
@@ -221,6 +222,8 @@ class History:
             at = columns.at[i]
             life = self.lives.of_stats(at, -1, block.clock)
             life.step_times.add(columns.running[i], columns.decode_ms[i])
+            if self.is_watched and (step_ms := columns.decode_ms[i]) == step_ms:
+                life.phase_history.add("log", columns.running[i], PhaseWindow(at, 1, step_ms, {"decode": step_ms}))
             life.stats_line(at, block.ranks[columns.rank[i]])
             self.note_time(at)
         return steps
@@ -297,7 +300,7 @@ class History:
             case Drafted():
                 self._drafted(event, block.clock)
             case PhasesTimed():
-                life.phases_timed(event)
+                life.phases_timed(event, event.at if event.at is not None else self.last_at)
             case PhasesRefused():
                 life.phases_refused.add(event)
             case DialectFailed():

@@ -11,6 +11,7 @@ from specmon.analysis.countertimes import CounterTimes
 from specmon.analysis.drafttimes import DraftTimes
 from specmon.analysis.figures import LevelFigures, PhaseFigures, RunFigures
 from specmon.analysis.load import Band
+from specmon.analysis.phasehistory import PhaseHistory, PhaseWindow
 from specmon.analysis.phasetimes import PhaseSource, PhaseTimes, RefusedLines
 from specmon.analysis.rules import Cadence
 from specmon.analysis.run import RunStatistics
@@ -69,6 +70,7 @@ class Life:
         self.step_times = StepTimes()
         self.phase_times = PhaseTimes()
         self.phases_refused = RefusedLines()
+        self.phase_history = PhaseHistory()  # of lines of the log; the counters keep their own
         self.counters = CounterTimes()
         self.latest_reading: Reading | None = None  # of the metrics page, as long as that is given
         self.draft_steps: int | None = None  # k, as a draft line shows it by its positions
@@ -160,13 +162,16 @@ class Life:
         statistics = self.statistics
         self.draft_times.add(event, requests=statistics.samples, cycles=statistics.cycles)
 
-    def phases_timed(self, event: PhasesTimed) -> None:
-        """An instrumented server says where the time of some cycles went."""
+    def phases_timed(self, event: PhasesTimed, at: float | None) -> None:
+        """An instrumented server says where the time of some cycles went; `at` is the log's time at that line."""
         if {"draft", "verify"} & event.ms.keys():
             self.statistics.turn_speculative()
-        known: dict[str, PhaseSource] = {"probe": "probe", "log": "log"}
-        source = known.get(event.source, "custom")
+        sources: dict[str, PhaseSource] = {"probe": "probe", "log": "log"}
+        source = sources.get(event.source, "custom")
         self.phase_times.add(source, event.running, event.cycles, event.cycle_ms, event.ms)
+        if at is not None:
+            window = PhaseWindow(at, event.cycles, known(event.cycle_ms), event.ms)
+            self.phase_history.add(source, event.running, window)
 
     def looked_at(self, page: Scrape | PageRefused | None) -> None:
         """The server's metrics page at a moment; None when it gave none. One counter that is none spoils a page."""

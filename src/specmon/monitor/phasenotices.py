@@ -8,6 +8,7 @@ from specmon.monitor.notice import Notice
 from specmon.visible import visible
 
 _PHASES_DIFFER = 0.1
+SUM_WITHIN = 1.02  # of the cycle, that its phases may come to: they are inside it, but for rounding
 _ADVICE = {
     "metrics": "the metrics are of another server or another time than the log. See that both files belong together",
     "log": "each line is one step out of many, and its figures need not be typical. Compare over a longer time",
@@ -77,7 +78,7 @@ def _of_times(life: Life) -> list[Notice]:
     if life.step_times.count and phases.source == "log":
         return _of_steps(phases, life)
     cycle, identity, residual = phases.cycle_ms, phases.identity_cycle_ms, phases.residual_ms
-    if cycle is not None and residual is not None and residual < -_PHASES_DIFFER * cycle:
+    if cycle is not None and residual is not None and residual < (1 - SUM_WITHIN) * cycle:
         advice = _ADVICE.get(phases.source, _TIMERS_ADVICE)
         return [
             Notice(

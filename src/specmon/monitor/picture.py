@@ -15,6 +15,7 @@ from specmon.monitor.fleet import fleet_row, in_order
 from specmon.monitor.headline import headline_of
 from specmon.monitor.life import Life
 from specmon.monitor.notices import notices_of
+from specmon.monitor.phasesview import verify_cost, what_if
 from specmon.monitor.server import ServerMonitor
 from specmon.monitor.serverview import freshness, live_speed, view_of
 from specmon.monitor.snapshot import (
@@ -29,13 +30,17 @@ from specmon.monitor.snapshot import (
     LogLine,
     Mark,
     MarkKind,
+    PhasesView,
     Playback,
     Role,
     ServerView,
     Severity,
     Snapshot,
+    Trust,
     TrustView,
     Verdict,
+    VerifyCost,
+    WhatIf,
 )
 from specmon.monitor.trustwords import percent
 from specmon.monitor.verdict import Judged
@@ -165,8 +170,9 @@ class Pictures:
         comparison = None
         if judged is not None:
             comparison = replace(comparison_view(judged), checklist=session.checklist(judged, differences))
-        left = self._view(baseline, names, running, now)
-        right = self._view(speculative, names, running, now)
+        left = self._view(baseline, names, running, now, is_compared=True)
+        right = self._view(speculative, names, running, now, is_compared=True)
+        cost, moved = costs_of(left, right, judged, trust)
         parts = [self._view(server, names, None, now, is_patient=is_patient) for server in strangers]
         others = tuple(view for view in parts if view is not None)
         return Snapshot(
@@ -179,6 +185,8 @@ class Pictures:
             baseline=left,
             speculative=right,
             others=others,
+            verify_cost=cost,
+            what_if=moved,
             differences=differences,
             events=self._events(names),
             log=self._lines(names),
@@ -203,10 +211,11 @@ class Pictures:
         now: float,
         *,
         is_patient: bool = False,
+        is_compared: bool = False,
     ) -> ServerView | None:
         if server is None:
             return None
-        key = (server.version, names[server.key], running, self._session.is_finished)
+        key = (server.version, names[server.key], running, self._session.is_finished, is_compared)
         held = self._held.get(server.key)
         if held is not None and held.key == key:
             return held.view
@@ -223,6 +232,7 @@ class Pictures:
             running=running,
             reference=self._session.reference,
             is_finished=self._session.is_finished,
+            is_compared=is_compared,
         )
         trust = self._session.trust_view(server) if view.role is not Role.SPECULATIVE else TrustView()
         # The first turns are spread, so that not all servers come due with the same picture.
@@ -310,6 +320,32 @@ class Pictures:
             marks = {server.key: server.mark_of for server in session.servers}
             self._log = session.log.lines(roles, marks)
         return self._log
+
+
+def costs_of(
+    left: ServerView | None, right: ServerView | None, judged: Judged | None, trust: TrustView
+) -> tuple[VerifyCost | None, WhatIf | None]:
+    """What a verify costs in baseline steps, and the speed-up for the user to move."""
+    if right is None:
+        return None, None
+    found = judged.comparison if judged is not None else None
+    base, spec = (found.baseline, found.speculative) if found is not None else (None, None)
+    is_same_level = base is not None and right.phases.is_at(base.running)
+    step = base.cycle_ms if base is not None and is_same_level else None
+    recorded = left.reference_cycle_ms if left is not None else None
+    cost = verify_cost(left.phases if left is not None else PhasesView(), right.phases, step, recorded)
+    if base is None or spec is None:
+        return cost, None
+    is_against = trust.state not in (Trust.MATCHES, Trust.RECOVERED, Trust.NO_REFERENCE)
+    moved = what_if(
+        base,
+        spec,
+        right.phases,
+        cost,
+        reference_step_ms=recorded if is_against else None,
+        most_accept_len=right.launch.num_draft_tokens,
+    )
+    return cost, moved
 
 
 _PLURALS = {"env": ("variable", "variables"), "flag": ("flag", "flags"), "version": ("version", "versions")}

@@ -13,6 +13,9 @@ from specmon.analysis.figures import PhaseFigures, RunFigures
 from specmon.monitor.launch import Launch
 from specmon.monitor.life import Life
 from specmon.monitor.notices import notices_of
+from specmon.monitor.phaserecords import EMPTY_ACCEPTANCE, EMPTY_PHASES
+from specmon.monitor.phasesview import phases_view
+from specmon.monitor.positions import acceptance_view
 from specmon.monitor.server import Past, ServerMonitor
 from specmon.monitor.snapshot import LaunchView, LevelFigures, LinkState, PageGauges, RunState, ServerView
 from specmon.monitor.underway import LiveSpeed
@@ -38,6 +41,7 @@ def view_of(
     running: int | None = None,
     reference: Reference | None = None,
     is_finished: bool = False,
+    is_compared: bool = False,
 ) -> ServerView:
     """Everything the widgets may show of a server; `running` is the level that both sides are compared at."""
     life = server.life
@@ -52,7 +56,7 @@ def view_of(
         notices=tuple(notice.text for notice in notices_of(server, is_finished=is_finished)),
     )
     if life is None:
-        return replace(common, no_data_reason=_why_nothing(server))
+        return replace(common, no_data_reason=_why_nothing(server), phases=phases_view(server, running))
     figures = life.figures(is_exact=False)
     level = (figures.level_at(running) if running is not None else None) or figures.main_level
     recorded = reference.level_at(level.running) if reference is not None and level is not None else None
@@ -84,7 +88,8 @@ def view_of(
         reference_tok_s=recorded.tok_s if recorded is not None else None,
         reference_cycle_ms=recorded.step_ms if recorded is not None else None,
         page=page,
-        phases=phase_words(life.phases),
+        phases=phases_view(server, level.running if level is not None else None) if is_compared else EMPTY_PHASES,
+        acceptance=acceptance_view(life, server.engine, level) if is_compared else EMPTY_ACCEPTANCE,
     )
 
 

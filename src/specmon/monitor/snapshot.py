@@ -13,6 +13,11 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import TypeAlias
 
+from specmon.monitor.phaserecords import EMPTY_ACCEPTANCE, EMPTY_PHASES
+from specmon.monitor.phaserecords import AcceptanceView as AcceptanceView
+from specmon.monitor.phaserecords import PhasesView as PhasesView
+from specmon.monitor.phaserecords import VerifyCost as VerifyCost
+from specmon.monitor.phaserecords import WhatIf as WhatIf
 from specmon.references.difference import Difference as Difference
 
 Figures: TypeAlias = Mapping[str, int]
@@ -200,7 +205,8 @@ class ServerView:
     notices: tuple[str, ...] = ()
     is_ended_run: bool = False  # a run of the past, from its log, in place of a server that does not run
     page: PageGauges | None = None  # None without a metrics page at the moment
-    phases: str = ""  # measured phases in words: "draft 0.6, verify 28.7 of 29.9 ms (probe)"; "" without any
+    phases: PhasesView = EMPTY_PHASES  # of a server that is compared
+    acceptance: AcceptanceView = EMPTY_ACCEPTANCE
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,6 +364,8 @@ class Snapshot:
     speculative: ServerView | None = None
     others: tuple[ServerView, ...] = ()  # role unknown, or a third and fourth server
     fleet: tuple[FleetRow, ...] = ()  # every server, those that need attention first
+    verify_cost: VerifyCost | None = None
+    what_if: WhatIf | None = None  # the speed-up as it is, to be moved
     differences: tuple[Difference, ...] = ()  # baseline against speculative, `matters` first
     events: tuple[EventLine, ...] = ()  # newest first
     log: tuple[LogLine, ...] = ()  # oldest first, bounded

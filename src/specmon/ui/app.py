@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from textual.app import App, ComposeResult, SystemCommand
+from textual.app import ComposeResult, SystemCommand
 from textual.binding import Binding
 from textual.filter import LineFilter
 from textual.reactive import reactive
@@ -25,6 +25,7 @@ from specmon.ui.handover import Handover, Notice, Outlet
 from specmon.ui.help import HelpScreen
 from specmon.ui.layout import Focus
 from specmon.ui.look import AsciiFilter, Look
+from specmon.ui.paged import PagedApp
 from specmon.ui.palette import commands
 from specmon.ui.panels.bars import KeyBar, PlaybackBar
 from specmon.ui.panels.evidence import Differences
@@ -41,7 +42,7 @@ _PACES = ((4000, 1), (9000, 2), (10**9, 3))
 _REPLAY_ACTIONS = {"seek", "seek_start", "seek_end", "step", "change_speed"}
 
 
-class SpecmonApp(App[None]):
+class SpecmonApp(PagedApp):
     """The live comparison of two servers."""
 
     TITLE = "specmon"
@@ -64,6 +65,8 @@ class SpecmonApp(App[None]):
         Binding("l,slash", "show_log", "Log", key_display="l", id="view.log"),
         Binding("d", "show_differences", "Configuration that differs", id="view.differences"),
         Binding("f", "show_fleet", "All servers", id="view.fleet"),
+        Binding("p", "show_phases", "Cycle phases", id="view.phases"),
+        Binding("w", "show_what_if", "What if: move the break-even", id="view.whatif"),
         Binding("escape", "show_overview", "Overview", id="view.overview"),
         Binding("t", "next_theme", "Next theme", id="view.theme"),
         Binding("y", "copy_verdict", "Copy the verdict (Markdown)", id="session.copy"),
@@ -94,7 +97,7 @@ class SpecmonApp(App[None]):
         self._handover = handover
         self._notice = notice
         self._outlet = Outlet(self._write_to_terminal, os.environ)
-        self._look = Look(ascii_only)
+        self._look = self.look = Look(ascii_only)
         self._interval_s = interval_s
         self._ticks_since_drawn = 0
         self._theming = Theming(self, theme, theme_folders)
@@ -138,8 +141,9 @@ class SpecmonApp(App[None]):
             self.notify(reason, title="The session ended", severity="error", markup=False)
         # The last picture stays: it is what somebody came to read.
         self._tick()
-        self.query_one(Header).ended = reason
-        self.query_one(Header).redraw()
+        header = self.main.query_one(Header)
+        header.ended = reason
+        header.redraw()
 
     def _tick_in_pace(self) -> None:
         """Draw what is new at once after a quiet moment; in a stream of news a larger screen waits longer."""
@@ -150,12 +154,12 @@ class SpecmonApp(App[None]):
 
     def _tick(self) -> None:
         """Take a picture, and hand it down when it differs from the one on the screen."""
-        if not self.is_running or not self.query("#dashboard"):
+        if not self.is_running or not self.main.query("#dashboard"):
             return
         fresh = self._feed.snapshot()
         self._announce(fresh)
         if self._held is not None:
-            header = self.query_one(Header)
+            header = self.main.query_one(Header)
             header.held_lines = max(0, fresh.log_revision - self._held.log_revision)
             header.redraw()
             return
@@ -166,18 +170,19 @@ class SpecmonApp(App[None]):
             self.snapshot = fresh
         else:
             # Between two samples only the clock goes on.
-            self.query_one(Header).snapshot = fresh
+            self.main.query_one(Header).snapshot = fresh
 
     def watch_snapshot(self, snapshot: Snapshot) -> None:
         """Keys that only a replay has come and go with it."""
         if self._fleet is not None and self._fleet is self.screen:
             self._fleet.show(snapshot)
-        bar = self.query_one(KeyBar)
+        bar = self.main.query_one(KeyBar)
         is_replay, has_fleet = self._feed.controls is not None, len(snapshot.fleet) > 2
         if (bar.is_replay, bar.has_fleet) != (is_replay, has_fleet):
             bar.is_replay, bar.has_fleet = is_replay, has_fleet
             bar.redraw()
             self.refresh_bindings()
+        self.hand_to_pages(snapshot)
 
     # --- questions --------------------------------------------------------------------------------
 
@@ -228,7 +233,7 @@ class SpecmonApp(App[None]):
             controls.toggle_pause()
             self._tick()
             return
-        header = self.query_one(Header)
+        header = self.main.query_one(Header)
         self._held = self.snapshot if self._held is None else None
         header.held_lines = None if self._held is None else 0
         header.redraw()
@@ -276,14 +281,14 @@ class SpecmonApp(App[None]):
     def action_show_log(self) -> None:
         """Give the lower part of the screen to the log, or take it back."""
         self._turn_to(Focus.LOG)
-        if self.query_one(Dashboard).focus_on is Focus.LOG:
-            self.call_after_refresh(self.query_one(LogPane).focus)
+        if self.main.query_one(Dashboard).focus_on is Focus.LOG:
+            self.call_after_refresh(self.main.query_one(LogPane).focus)
 
     def action_show_differences(self) -> None:
         """Give the lower part of the screen to what differs, or take it back."""
         self._turn_to(Focus.DIFFERENCES)
-        if self.query_one(Dashboard).focus_on is Focus.DIFFERENCES:
-            self.call_after_refresh(self.query_one(Differences).focus)
+        if self.main.query_one(Dashboard).focus_on is Focus.DIFFERENCES:
+            self.call_after_refresh(self.main.query_one(Differences).focus)
 
     def action_show_fleet(self) -> None:
         """All servers in one table."""
@@ -302,11 +307,13 @@ class SpecmonApp(App[None]):
 
     def action_show_overview(self) -> None:
         """Back to all panels."""
-        self.query_one(Dashboard).focus_on = Focus.OVERVIEW
-        self.screen.set_focus(None)
+        self.leave_pages()
+        self.main.query_one(Dashboard).focus_on = Focus.OVERVIEW
+        self.main.set_focus(None)
 
     def _turn_to(self, focus: Focus) -> None:
-        dashboard = self.query_one(Dashboard)
+        self.leave_pages()
+        dashboard = self.main.query_one(Dashboard)
         if dashboard.focus_on is focus:
             self.action_show_overview()
         else:

@@ -11,14 +11,16 @@ from specmon.ui.layout import Focus, Form, Needs, Plan, plan
 from specmon.ui.look import Look
 from specmon.ui.panels.acceptance import Acceptance
 from specmon.ui.panels.bars import DemoNote, KeyBar, PlaybackBar, note_of
-from specmon.ui.panels.comparison import Comparison, Phases
+from specmon.ui.panels.comparison import Comparison
 from specmon.ui.panels.evidence import Differences, Events, Pending, TrustPanel
 from specmon.ui.panels.header import Header
 from specmon.ui.panels.levels import Levels
 from specmon.ui.panels.logpane import LogPane
 from specmon.ui.panels.others import MOST, Others
+from specmon.ui.panels.phases import Phases
 from specmon.ui.panels.side import Side
 from specmon.ui.panels.verdict import VerdictBand, rows_needed
+from specmon.ui.phasebars import is_told
 from specmon.ui.row import flow, visible
 
 _RATIO = "not measured yet: samples of both servers are not paired by the clock"
@@ -87,6 +89,7 @@ class Dashboard(Container):
             max(before.note, note) if note else 0,
             min(MOST, len(snapshot.others)),
             len(snapshot.comparison.levels) if snapshot.comparison is not None else 0,
+            before.has_phases or is_told(snapshot),
         )
 
     def place(self) -> None:

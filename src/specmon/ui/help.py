@@ -17,6 +17,8 @@ _KEYS = (
     ("l  /", "the log of both servers; arrows and page keys scroll, f follows again"),
     ("d", "configuration: what differs from the reference and between the servers"),
     ("f", "all servers in one table: enter compares the chosen one, b as the baseline, s as the speculative side"),
+    ("p", "cycle phases: where the time of a cycle goes, and since when"),
+    ("w", "what if: move accept length, verify and draft cost, see the break-even"),
     ("esc", "back to all panels"),
     ("t", "next theme"),
     ("y", "copy the verdict as Markdown into the clipboard, also over SSH and in tmux"),

@@ -62,6 +62,7 @@ class Needs:
     note: int = 0  # the note of a demo
     others: int = 0  # servers that are not compared
     levels: int = 0  # load levels with a verdict
+    has_phases: bool = False  # some server tells where its cycle goes
 
 
 _NO_NEEDS = Needs()
@@ -139,7 +140,7 @@ def plan(
 ) -> Plan:
     """The plan for a terminal of that size."""
     if height < TALL:
-        needs = Needs(note=min(1, needs.note), levels=needs.levels)
+        needs = Needs(note=min(1, needs.note), levels=needs.levels, has_phases=needs.has_phases)
     if width < NARROW:
         return _narrow(width, height, focus, has_playback, needs)
     if width >= HUGE[0] and height >= HUGE[1] and focus is Focus.OVERVIEW:
@@ -209,10 +210,13 @@ def _two_columns(width: int, height: int, focus: Focus, has_playback: bool, need
         *([_Band("others", needs.others, needs.others, needs.others)] if needs.others else []),
     ]
     if is_wide and is_overview:
+        # Where phases are known they and the acceptance have a row of panels, and the comparison does with less.
+        has_phases = needs.has_phases
         bands += [
-            _Band("comparison", 4, 8, 8),
+            _Band("comparison", 4, 4, 7) if has_phases else _Band("comparison", 4, 8, 8),
             _Band("tall", 1, 1, 1),
-            _Band("chart", 4, 10, 16),
+            _Band("chart", 4, 8, 14) if has_phases else _Band("chart", 4, 10, 16),
+            *([_Band("phases", 5, 8, 9)] if has_phases else []),
             _Band("events", 4, 6, 10),
             _Band("log", 5, 7, _FAR, is_extra=True),
         ]
@@ -239,7 +243,11 @@ def _two_columns(width: int, height: int, focus: Focus, has_playback: bool, need
     if "figures" in rows:
         stack.pair("baseline", "speculative", 2 + figures + chart)
     if is_wide and is_overview:
-        stack.pair("comparison", "acceptance", rows.get("comparison", 0))
+        if "phases" in rows:
+            stack.full("comparison", rows.get("comparison", 0))
+            stack.pair("phases", "acceptance", rows["phases"])
+        else:
+            stack.pair("comparison", "acceptance", rows.get("comparison", 0))
         stack.pair("events", "differences", rows.get("events", 0))
         stack.full("log", rows.get("log", 0))
     elif is_overview:
@@ -279,21 +287,22 @@ def _huge(width: int, height: int, has_playback: bool, needs: Needs) -> Plan:
     stack.areas["acceptance"] = Area(half, stack.y, left - half, lower)
     stack.y += lower
     stack.full("log", rows.get("log", 0))
-    _column(stack.areas, left, top, right, height - top - bottom, needs.levels)
+    _column(stack.areas, left, top, right, height - top - bottom, needs)
     stack.width = width
     _bottom(stack, height, {"others": needs.others, "playback": int(has_playback), "footer": 1})
     return Plan(Form.HUGE, stack.areas, 3, rows["chart"], rows["cycle"])
 
 
-def _column(areas: dict[str, Area], x: int, y: int, width: int, height: int, levels: int) -> None:
+def _column(areas: dict[str, Area], x: int, y: int, width: int, height: int, needs: Needs) -> None:
     """The evidence column: reference, differences, phases, the table by level, events."""
+    levels = min(10, max(4, needs.levels + 3))
     rows = _grant(
         height,
         [
             _Band("trust", 9, 9, 9),
             _Band("differences", 8, 18, 24),
-            _Band("phases", 6, 6, 6),
-            _Band("levels", min(10, max(4, levels + 3)), min(10, max(4, levels + 3)), 12),
+            _Band("phases", 6, 8, 8) if needs.has_phases else _Band("phases", 6, 6, 6),
+            _Band("levels", levels, levels, 12),
             _Band("events", 6, _FAR, _FAR),
         ],
     )

@@ -17,6 +17,8 @@ def commands(app: SpecmonApp, *, is_replay: bool) -> Iterator[SystemCommand]:
     yield SystemCommand("Log", "Show or leave the log", app.action_show_log)
     yield SystemCommand("Configuration", "Show what differs", app.action_show_differences)
     yield SystemCommand("All servers", "One table; any two of them can be compared", app.action_show_fleet)
+    yield SystemCommand("Cycle phases", "Where the time of a cycle goes, and since when", app.action_show_phases)
+    yield SystemCommand("What if", "Move accept length, verify and draft cost", app.action_show_what_if)
     yield SystemCommand("Overview", "Back to all panels", app.action_show_overview)
     if is_replay:
         yield SystemCommand("Faster", "Play the replay faster", lambda: app.action_change_speed(1))

@@ -99,6 +99,8 @@ _FLEET = (("f", "all servers", "app.show_fleet", 2),)
 _ALWAYS = (
     ("l", "log", "app.show_log", 2),
     ("d", "diff", "app.show_differences", 3),
+    ("p", "phases", "app.show_phases", 4),
+    ("w", "what if", "app.show_what_if", 5),
     ("y", "copy", "app.copy_verdict", 6),
     ("e", "export", "app.export", 7),
     ("t", "theme", "app.next_theme", 8),

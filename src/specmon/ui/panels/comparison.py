@@ -10,6 +10,7 @@ from specmon.monitor.snapshot import AgainstReference, ComparisonView, LevelFigu
 from specmon.ui import figures
 from specmon.ui.panel import Panel
 from specmon.ui.panels.levels import level_pieces
+from specmon.ui.phasebars import axis_ms, in_a_row, views
 from specmon.ui.row import Piece, first_that_fits, fit, piece
 
 _HOW = "SGLang ≥ 0.5.11 with --enable-metrics and SGLANG_ENABLE_METRICS_DEVICE_TIMER=1"
@@ -167,12 +168,13 @@ class Comparison(Panel):
         return self._row("left out", words or [piece(("none", "$quiet"))], width=width)
 
     def _phases(self, width: int, rows: int) -> list[Content]:
-        if known := _known_phases(self.snapshot):
-            words = [piece((f"{side} {text}", "$foreground"), rank=rank) for rank, (side, text) in enumerate(known)]
-            return [self._row("phases", words, width=width)]
+        if (told := self._told_phases(width)) is not None:
+            return [told]
         none = piece(("no phase data", "$foreground"))
-        if not _is_sglang(self.snapshot):
-            return [self._row("phases", [none, piece(("this log tells none", "$quiet"), rank=1)], width=width)]
+        if not is_sglang(self.snapshot):
+            how = next((view.phases.mend for _, view in views(self.snapshot) if view.phases.mend), "")
+            short = [none, piece(("this log tells none", "$quiet"), rank=1)]
+            return [self._row("phases", *([[none, piece((how, "$quiet"))]] if how else []), short, width=width)]
         first = self._row(
             "phases",
             [none, piece((f"needs {_HOW}", "$quiet"))],
@@ -188,42 +190,28 @@ class Comparison(Panel):
             self._row("", [piece(("SGLANG_ENABLE_METRICS_DEVICE_TIMER=1", "$quiet"))], width=width),
         ]
 
+    def _told_phases(self, width: int) -> Content | None:
+        """The phases of the speculative cycle, else those of the baseline; or why they are not shown."""
+        sides = views(self.snapshot)[::-1]
+        phases = next((view.phases for _, view in sides if view.phases.parts), None)
+        if phases is None:
+            fault = next((f"{side} not shown: {view.phases.fault}" for side, view in sides if view.phases.fault), None)
+            return None if fault is None else self._row("phases", [piece((fault, "$caution"))], width=width)
+        label = "cycle ms" if width >= 56 else "cycle"
+        head = f" {label:<11}" if width >= 56 else f" {label:<6} "
+        axis = axis_ms([view.phases for _, view in sides])
+        cost = self.snapshot.verify_cost
+        more = [piece((f"{cost.multiple:.2f}× step", "$quiet"))] if cost is not None else []
+        parts = in_a_row(phases.parts, width - len(head) - 1, axis, self.look, *more)
+        return Content.assemble((head, "$quiet"), parts)
+
 
 def _missing(comparison: ComparisonView | None) -> list[Piece]:
     words = "needs clean samples of both servers" if comparison is None else comparison.sentence
     return [piece(("no data", "bold $quiet")), piece((words, "$quiet"))]
 
 
-def _known_phases(snapshot: Snapshot) -> list[tuple[str, str]]:
-    sides = (("base", snapshot.baseline), ("spec", snapshot.speculative))
-    return [(side, view.phases) for side, view in sides if view is not None and view.phases]
-
-
-def _is_sglang(snapshot: Snapshot) -> bool:
+def is_sglang(snapshot: Snapshot) -> bool:
     """Whether the advice for SGLang can help; it also stands while nothing is known."""
     views = [view for view in (snapshot.baseline, snapshot.speculative) if view is not None]
     return any(view.engine is None or view.engine.startswith("sglang") for view in views) or not views
-
-
-class Phases(Panel):
-    """Where a cycle's time goes; until a server measures it, how to get it."""
-
-    depends_on = ()
-
-    def heading(self, width: int) -> Content | None:
-        """The panel's name and unit."""
-        return fit([piece(("cycle phases", "$foreground")), piece(("ms per cycle", "$quiet"), rank=1)], width)
-
-    def rows(self, width: int, height: int) -> Sequence[Content]:
-        """What is missing and what to do."""
-        if known := _known_phases(self.snapshot):
-            return [fit([piece((f" {side} {text}", "$foreground"))], width) for side, text in known][:height]
-        if not _is_sglang(self.snapshot):
-            return [fit([piece((" ? no phase data: the log has no phase times", "$foreground"))], width)]
-        lines = [
-            (" ? no phase data: the log has no phase times", "$foreground"),
-            ("   to get them, start SGLang ≥ 0.5.11 with", "$quiet"),
-            ("   --enable-metrics and in its environment", "$quiet"),
-            ("   SGLANG_ENABLE_METRICS_DEVICE_TIMER=1", "$foreground"),
-        ]
-        return [fit([piece(line)], width) for line in lines][:height]

@@ -1,0 +1,52 @@
+"""An app whose dashboard may have a page on top of it, which goes on with the session."""
+
+from __future__ import annotations
+
+from textual.app import App
+from textual.screen import Screen
+
+from specmon.monitor.snapshot import EMPTY, Snapshot
+from specmon.ui.fleet import FleetScreen
+from specmon.ui.livescreen import LiveScreen
+from specmon.ui.look import Look
+from specmon.ui.phasescreen import PhasesScreen
+from specmon.ui.whatifscreen import WhatIfScreen
+
+
+class PagedApp(App[None]):
+    """Knows the dashboard's screen and the pages on top of it."""
+
+    look = Look(False)
+    shown_snapshot: Snapshot = EMPTY  # what the pages show
+
+    @property
+    def main(self) -> Screen[object]:
+        """The screen of the dashboard, whatever stands on top of it."""
+        return self.screen_stack[0]
+
+    def leave_pages(self) -> None:
+        """Back to the dashboard from a page on top of it."""
+        while isinstance(self.screen, LiveScreen | FleetScreen):
+            self.pop_screen()
+
+    def show_page(self, page: LiveScreen) -> None:
+        """Put a page on top of the dashboard, in the place of another one; the same one goes."""
+        is_shown = type(self.screen) is type(page)
+        self.leave_pages()
+        if not is_shown:
+            self.push_screen(page)
+
+    def hand_to_pages(self, snapshot: Snapshot) -> None:
+        """The session has gone on."""
+        self.shown_snapshot = snapshot
+        for page in self.screen_stack[1:]:
+            if isinstance(page, LiveScreen):
+                page.take(snapshot)
+
+    def action_show_phases(self) -> None:
+        """Where a cycle's time goes, on a screen of its own, or back."""
+        self.show_page(PhasesScreen(self.look, self.shown_snapshot))
+
+    def action_show_what_if(self) -> None:
+        """The break-even line, to be moved, or back."""
+        self.show_page(WhatIfScreen(self.look, self.shown_snapshot))
