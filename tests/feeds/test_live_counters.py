@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -10,9 +11,18 @@ from pathlib import Path
 import pytest
 from tests.conftest import Sshd
 
-from specmon.errors import SourceLost
+from specmon.errors import SourceLost, SpecmonError
 from specmon.feeds.counters import MetricsPage
-from specmon.feeds.live import COUNTERS_EVERY_S, NO_COUNTERS_EVERY_S, Channel, CounterLook, LiveFeed
+from specmon.feeds.live import (
+    COUNTERS_EVERY_S,
+    NO_COUNTERS_EVERY_S,
+    NOT_READ,
+    Channel,
+    Conditions,
+    CounterLook,
+    LiveFeed,
+    Seen,
+)
 from specmon.monitor.session import Session
 from specmon.references.fingerprint import Fingerprint
 from specmon.scrape import PageRefused, Scrape
@@ -288,3 +298,116 @@ async def test_server_that_listens_and_never_answers_holds_nothing_up(monkeypatc
         await asyncio.wait_for(has_left.wait(), 5)
     assert found.page is None
     assert found.reason.endswith("gave no answer: this machine: no answer in time")
+
+
+INFO = json.loads((VLLM_PAGE.parent / "sglang-0.5.16-baseline-timer.server_info.json").read_text())
+KNOWN_LAUNCH = LAUNCH.replace(b"model_path='/m'", b"model_path='/models/pycode-1b'")
+
+
+class Talking(Serving):
+    """A server that tells its version page, and its metrics."""
+
+    def __init__(self, path: str, body: object) -> None:
+        super().__init__()
+        self._path = path
+        self._body = json.dumps(body).encode()
+
+    async def exchange(
+        self,
+        host: str,
+        port: int,
+        request: bytes,
+        *,
+        is_whole: IsWhole,
+        limit_bytes: int,
+        timeout_s: float,
+        tls: TlsCheck | None = None,
+    ) -> bytes:
+        self.asked.append((host, port, request))
+        return response(200, self._body) if request.startswith(f"GET {self._path} ".encode()) else response(404, b"")
+
+
+class NoProcess:
+    """Conditions of a server whose process nobody can see."""
+
+    def __init__(self, answer: Seen | SpecmonError) -> None:
+        self._answer = answer
+
+    async def read(self) -> Seen:
+        if isinstance(self._answer, SpecmonError):
+            raise self._answer
+        return self._answer
+
+
+async def conditions_by_page(machine: Serving, text: bytes, looking: Conditions) -> Session:
+    session = Session()
+    source = Held(text)
+    waits: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waits.append(seconds)
+        if len(waits) >= 20:
+            source.is_over.set()
+            await asyncio.sleep(3600)
+        await asyncio.sleep(0)
+
+    session.add("1", "held")
+    channel = Channel("1", source, conditions=looking, counters=MetricsPage(machine))
+    await asyncio.wait_for(LiveFeed(session, [channel], clock=lambda: 1000.0, sleep=sleep).run(), 30)
+    return session
+
+
+@pytest.mark.parametrize("path", ["/server_info", "/get_server_info"])
+@pytest.mark.parametrize(
+    ("looking", "said"),
+    [
+        (NoProcess(Seen(None, f"{NOT_READ}: it is another user's")), ["not read: environment and GPUs: it is another"]),
+        (NoProcess(SourceLost("gpu1: no shell")), ["not read: environment and GPUs: gpu1: no shell"]),
+    ],
+    ids=["another user's", "no shell"],
+)
+async def test_server_tells_its_version_and_flags_where_its_process_cannot_be_seen(
+    path: str, looking: Conditions, said: list[str]
+) -> None:
+    machine = Talking(
+        path, {**INFO, "api_key": "sk-5f0e8b7c6d5a4f3e2d1c", "hf_chat_template_name": "hf_AbCdEfGhIjKlMn"}
+    )
+    session = await conditions_by_page(machine, KNOWN_LAUNCH + DECODE, looking)
+    life = session.server("1").life
+    assert life is not None
+    assert life.fingerprint is not None
+    assert life.fingerprint.versions == {"engine": "0.5.16"}
+    flags = life.fingerprint.flags
+    assert flags is not None
+    assert flags["mem_fraction_static"] == 0.6
+    assert not {"api_key", "internal_states", "version", "status", "hf_chat_template_name"} & flags.keys()
+    assert life.fingerprint.env is None
+    assert "5f0e8b7c" not in repr(life.fingerprint)
+    told = [text for text in texts_of(session) if text.startswith("not read")]
+    assert [text[: len(part)] for text, part in zip(told, said, strict=True)] == said
+
+
+async def test_server_of_another_model_on_the_port_tells_nothing() -> None:
+    session = await conditions_by_page(Talking("/server_info", INFO), LAUNCH + DECODE, NoProcess(Seen(None)))
+    life = session.server("1").life
+    assert life is not None
+    assert life.fingerprint is None
+    assert "engine version: port 30007 answers for another model" in texts_of(session)
+
+
+async def test_vllm_tells_its_version_alone() -> None:
+    seen = await MetricsPage(Talking("/version", {"version": "0.32.0"})).conditions("vllm", Door(None, 8000), "/m")
+    assert seen.fingerprint is not None
+    assert (seen.fingerprint.flags, seen.fingerprint.versions) == (None, {"engine": "0.32.0"})
+
+
+async def test_process_that_is_seen_later_takes_the_place_of_what_the_server_said() -> None:
+    session = await conditions_by_page(Talking("/server_info", INFO), KNOWN_LAUNCH + DECODE, NoProcess(Seen(None)))
+    by_process = Fingerprint(flags={"model_path": INFO["model_path"]}, env={"NCCL_PROTO": "LL"})
+    session.attach_fingerprint("1", by_process, "42 1.0")
+    life = session.server("1").life
+    assert life is not None
+    assert life.fingerprint == by_process
+    other = Fingerprint(flags={"model_path": "/another"}, env={})
+    session.attach_fingerprint("1", other, "43 2.0")
+    assert life.fingerprint == by_process

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from specmon.feeds.live import CounterLook
+from typing import cast
+
+from pydantic import JsonValue
+
+from specmon.feeds.live import CounterLook, Seen
 from specmon.formats.metricspage import kept_lines, read_series
+from specmon.references.fingerprint import Fingerprint
 from specmon.scrape import Scrape
+from specmon.sources.engines import ENGINES
 from specmon.sources.machine import Machine
 from specmon.sources.metrics_page import ask_metrics
 from specmon.sources.page import Door, Pages
 from specmon.sources.page_access import PageAccess
+from specmon.sources.version_page import ask_version
+
+_UNSEEN = "environment and GPUs: the server's process was not seen"
 
 
 class MetricsPage:
-    """The page that a server of one machine serves on its own port."""
+    """The pages that a server of one machine serves on its own port."""
 
     def __init__(self, machine: Machine, access: PageAccess | None = None) -> None:
         self.pages = Pages(machine, access or PageAccess())
@@ -26,3 +35,16 @@ class MetricsPage:
         if isinstance(page, Scrape):
             return CounterLook(Scrape(at, page.samples, page.refused_figures), kept=kept_lines(answer.body))
         return CounterLook(page)
+
+    async def conditions(self, engine: str, door: Door, model: str | None) -> Seen:
+        """What the server says of itself: its version, and SGLang its launch flags. Another model is another server."""
+        known = next((each for each in ENGINES if each.name == engine), None)
+        if known is None:
+            return Seen(None)
+        answer = await ask_version(self.pages, known, door)
+        if answer.version is None:
+            return Seen(None, "" if answer.is_closed else f"engine version: {answer.reason}")
+        if model is not None and answer.model not in (None, model):
+            return Seen(None, f"engine version: port {door.port} answers for another model")
+        flags = None if answer.flags is None else cast(dict[str, JsonValue], dict(answer.flags))
+        return Seen(Fingerprint(flags=flags, versions={"engine": answer.version}, unread=(_UNSEEN,)))

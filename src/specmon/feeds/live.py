@@ -28,6 +28,8 @@ COUNTERS_EVERY_S = 4.0
 NO_COUNTERS_EVERY_S = 60.0
 NO_PORT_EVERY_S = 1.0  # until the log or the process says where the server listens
 
+NOT_READ = "not read: launch flags, environment, versions and GPUs"
+
 _OVER_POLL_S = 0.1
 _LAST_BYTES_S = 1.0  # what has been written last is still on its way
 
@@ -63,6 +65,10 @@ class Counters(Protocol):
 
     async def read(self, door: Door, at: float) -> CounterLook:
         """The metrics page of the server that listens there; every fault is an answer."""
+        ...
+
+    async def conditions(self, engine: str, door: Door, model: str | None) -> Seen:
+        """What the server there says of its own conditions; every fault is an answer."""
         ...
 
 
@@ -196,16 +202,39 @@ class LiveFeed:
             await self._sleep(delay_s)
             try:
                 seen = await channel.conditions.read()
+                fault = ""
             except SpecmonError as error:
-                fault = f"not read: launch flags, environment, versions and GPUs: {error}"
-                continue  # the log is followed all the same; the next look may succeed
-            fault, is_whole = "", not seen.reason
+                fault = f"{NOT_READ}: {error}"  # told at the end: the next look may succeed
+                seen = Seen(None, fault)
+            if seen.fingerprint is None:
+                seen = await self._by_page(channel, seen)
+            is_whole = seen.fingerprint is not None and not seen.reason
             if seen.fingerprint is not None:
                 self._session.attach_fingerprint(channel.key, seen.fingerprint, seen.process)
                 if self._recorder is not None:
                     self._recorder.attach(channel.key, seen.fingerprint, seen.process)
-            self._tell(channel, seen.reason)
+            if fault:
+                fault = seen.reason
+            else:
+                self._tell(channel, seen.reason)
         self._tell(channel, fault)
+
+    async def _by_page(self, channel: Channel, seen: Seen) -> Seen:
+        """Where no process can be looked at, the server itself is asked; what came of looking stays if it is silent."""
+        server = self._session.server(channel.key)
+        life = server.life
+        if channel.counters is None or life is None or life.has_ended or server.engine is None:
+            return seen
+        host, port = life.address
+        if port is None:
+            return seen
+        model = None if life.launch is None else life.launch.model
+        told = await channel.counters.conditions(server.engine, Door(host, port, life.speaks_tls), model)
+        if told.fingerprint is None or self._session.server(channel.key).life is not life:
+            return Seen(None, "; ".join(part for part in (seen.reason, told.reason) if part))
+        unread = "environment and GPUs" if told.fingerprint.flags is not None else "launch flags, environment and GPUs"
+        why = seen.reason.removeprefix(NOT_READ).removeprefix(": ")
+        return Seen(told.fingerprint, f"not read: {unread}: {why}" if why else "")
 
     async def _count(self, channel: Channel, counters: Counters) -> None:
         """Look at the metrics page as long as the log is followed, less often while it gives nothing."""

@@ -108,10 +108,19 @@ class Lives:
         if life is not None and (
             life.fingerprint is None
             or (life.process == process if life.process and process else _extends(fingerprint, life.fingerprint))
+            # What the server said of itself gives way to a look at its process, unless that is the next one already.
+            or (not life.process and process and _agrees(fingerprint, life.fingerprint))
         ):
             life.fingerprint, life.process = fingerprint, process or life.process
         else:
             self._next_fingerprint, self._next_process = fingerprint, process
+
+
+def _agrees(later: Fingerprint, earlier: Fingerprint) -> bool:
+    """Both know of some flags, and none of those differs."""
+    before, now = earlier.flags or {}, later.flags or {}
+    common = before.keys() & now.keys()
+    return bool(common) and all(before[name] == now[name] for name in common)
 
 
 def _is_new_year(at: float, previous: float, clock: Clock) -> bool:

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import islice
 
-from specmon.secrets import is_secret_value
-from specmon.sources.engines import Engine
+from specmon.secrets import Json, is_secret_value
+from specmon.sources.engines import SGLANG, Engine
 from specmon.sources.page import Door, Pages
 
 _LIMIT_BYTES = 4 << 20
 _LONGEST_VERSION = 80
+_MOST_FLAGS = 2000
+_FLAG = re.compile(r"[a-z][a-z0-9_]{0,127}")
+# What SGLang's page says besides the launch flags: the state, and facts that follow from them.
+_NO_FLAGS = frozenset(
+    {
+        *("version", "status", "internal_states", "kv_events", "max_total_num_tokens", "max_req_input_len"),
+        *("last_gen_throughput", "avg_spec_accept_length", "memory_usage", "load", "step_time_dict"),
+        "effective_max_running_requests_per_dp",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +34,7 @@ class VersionAnswer:
     reason: str = ""  # why there is no version
     model: str | None = None  # the model that the server says it serves
     is_closed: bool = False  # nobody listens: the server is still loading, or gone
+    flags: Mapping[str, Json] | None = field(default=None, compare=False)  # where the page lists them; secrets and all
 
 
 async def ask_version(pages: Pages, engine: Engine, door: Door) -> VersionAnswer:
@@ -46,7 +60,11 @@ def _read_page(engine: Engine, where: str, body: bytes) -> VersionAnswer:
     if not isinstance(version, str) or not _is_version(version):
         return VersionAnswer(None, f"{where} names no version")
     model = page.get("model_path")
-    return VersionAnswer(version, model=model if isinstance(model, str) else None)
+    flags = None
+    if engine is SGLANG:
+        named = {name: value for name, value in page.items() if _FLAG.fullmatch(name) and name not in _NO_FLAGS}
+        flags = dict(islice(named.items(), _MOST_FLAGS))
+    return VersionAnswer(version, model=model if isinstance(model, str) else None, flags=flags)
 
 
 def _is_version(text: str) -> bool:
