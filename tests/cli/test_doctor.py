@@ -59,7 +59,11 @@ def test_healthy_host_has_every_line_ok(specmon: Specmon, tmp_path: Path, sshd: 
         text = specmon("doctor", HOST, *options_of(sshd)).out
     assert {state for state, _, _ in told.values()} == {"ok"}, told
     assert status == 0
-    assert told.keys() == {"reach", "key", "login", "shell", "clock", "servers", "log", "format", "metrics"}
+    assert told.keys() == {
+        "name", "reach", "key", "login", "shell", "clock", "servers", "permissions", "log", "format", "metrics",
+    }  # fmt: skip
+    assert told["name"][1] == f"{HOST} is {HOST}"
+    assert "environment and output can be seen" in told["permissions"][1]
     assert "SHA256:" in told["key"][1]
     assert "GNU tail" in told["shell"][1]
     assert "give or take" in told["clock"][1]

@@ -89,8 +89,14 @@ async def _reach(host: SshHost) -> AsyncIterator[Check]:
     peer = connection.get_extra_info("peername")
     # Behind a jump host or a ProxyCommand nobody here knows the address.
     is_known = isinstance(peer, tuple) and len(peer) >= 2 and peer[0]
+    jumps = host.hop_names[:-1]
+    if is_known:
+        yield Check("name", "ok", f"{host.address.name} is {peer[0]}")
+    else:
+        who = f"the jump host {jumps[-1]}" if jumps else "the ProxyCommand"
+        yield Check("name", "ok", f"{host.address.name} is known to {who}")
     parts = [f"{peer[0]} port {peer[1]}"] if is_known else []
-    if jumps := host.hop_names[:-1]:
+    if jumps:
         parts.append(f"through {' and '.join(jumps)}")
     yield Check("reach", "ok", ", ".join(parts) or "through a command")
     key = connection.get_server_host_key()
@@ -172,6 +178,8 @@ async def _server(machine: Target, server: DiscoveredServer, pages: Pages) -> As
     title = f"process {pid}: {server.role} {server.engine}, port {server.port}"
     for reason in unread(server):
         yield Check("permissions", "note", f"{title}: {reason}", "Log in as its user or as root to see all.", pid)
+    if not unread(server):
+        yield Check("permissions", "ok", f"{title}: its command line, environment and output can be seen", pid=pid)
     path, place = server.log_path, Candidate(machine, server).place
     if path is None and place is not None:
         async for check in _kept_log(machine, server, place, title):
