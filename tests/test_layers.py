@@ -57,7 +57,8 @@ ALLOWED: dict[str, set[str]] = {
     "feeds": {"captures", "errors", "events", "formats", "monitor", "references", "scrape", "sources"},
     "demo": {"captures", "errors", "feeds", "references", "resources", "sources"},
     "options": {"commands"},  # how a share is written
-    "cli": {"", "commands", "errors", "options", "visible"},
+    "settings": {"errors", "faults"},
+    "cli": {"", "commands", "errors", "options", "settings", "visible"},
     "commands": {
         "analysis",
         "captures",
@@ -73,6 +74,7 @@ ALLOWED: dict[str, set[str]] = {
         "resources",
         "scrape",
         "secrets",
+        "settings",
         "sources",
         "ui",
         "visible",

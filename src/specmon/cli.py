@@ -13,6 +13,7 @@ import click
 
 from specmon import __version__, options
 from specmon.errors import SpecmonError
+from specmon.settings.command import SettledGroup
 from specmon.visible import visible
 
 EXIT_USAGE = 2
@@ -68,7 +69,7 @@ def _silence_stdout() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(cls=SettledGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, "-V", "--version", message="specmon %(version)s")
 def cli() -> None:
     """Is speculative decoding really faster, and is the baseline the one you think it is?
@@ -515,3 +516,48 @@ def reference_remove(**given: Any) -> int:
     from specmon.commands.reference_remove import remove_reference as run
 
     return run(**given)
+
+
+@cli.group(short_help="What is set, where it comes from, and which keys there are.")
+def config() -> None:
+    """Settings: one TOML file, the environment before it, and the command line before both.
+
+    `specmon config path` tells where the file is; without one nothing is missing. docs/settings.md has every key.
+    """
+
+
+@config.command(
+    "show", context_settings={"ignore_unknown_options": True}, epilog="Example: specmon config show connect @kimi"
+)
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[COMMAND [ARG]...]")
+def config_show(**given: Any) -> int:
+    """Show every setting and where it comes from; or what a command line of specmon would get."""
+    from specmon.commands.config import show as run
+
+    return run(**given)
+
+
+@config.command("path", epilog="Example: $EDITOR $(specmon config path)")
+def config_path() -> int:
+    """Show where the settings file is, or would be."""
+    from specmon.settings.names import settings_path
+
+    click.echo(settings_path())
+    return 0
+
+
+@config.command("check", epilog="Example: specmon config check")
+def config_check() -> int:
+    """Say whether the settings file and the variables are right; the status is 2 when not."""
+    from specmon.commands.config import check as run
+
+    return run()
+
+
+@config.command("keys", epilog="Example: specmon config keys")
+def config_keys() -> int:
+    """List the actions of the screen and their keys, for the table [keys]."""
+    from specmon.commands.config import keys as run
+
+    return run()

@@ -37,11 +37,13 @@ def reference(function: _Function) -> _Function:
     for option in (
         click.option(
             "--reference-tok-s",
+            envvar="SPECMON_REFERENCE_TOK_S",
             metavar="TOK_S[@RUNNING]",
             help="A reference without a file: the baseline's tokens per second, and at how many running requests.",
         ),
         click.option(
             "--reference",
+            envvar="SPECMON_REFERENCE",
             metavar="NAME",
             help="The recorded baseline: NAME in ./references or in the user's data folder, or the path of a file.",
         ),
@@ -53,6 +55,7 @@ def reference(function: _Function) -> _Function:
 def running(function: _Function) -> _Function:
     return click.option(
         "--running",
+        envvar="SPECMON_RUNNING",
         metavar="N|LO-HI",
         help="Compare at N running requests, or over all numbers from LO to HI; else where both have most samples.",
     )(function)
@@ -112,12 +115,28 @@ def ssh(function: _Function) -> _Function:
 
     file = click.Path(path_type=Path)
     for option in (
-        click.option("--known-hosts", type=file, help="Instead of ~/.ssh/known_hosts."),
-        click.option("-F", "--ssh-config", type=file, help="Instead of ~/.ssh/config."),
-        click.option("-J", "--jump", metavar="[USER@]HOST[:PORT]", help="Go through this host."),
-        click.option("-i", "--identity", "identities", multiple=True, type=file, help="A private key file."),
         click.option(
-            "-p", "--port", type=click.IntRange(1, 65535), help="The SSH port, when the SSH configuration has none."
+            "--known-hosts", type=file, envvar="SPECMON_SSH_KNOWN_HOSTS", help="Instead of ~/.ssh/known_hosts."
+        ),
+        click.option("-F", "--ssh-config", type=file, envvar="SPECMON_SSH_CONFIG", help="Instead of ~/.ssh/config."),
+        click.option(
+            "-J", "--jump", envvar="SPECMON_SSH_JUMP", metavar="[USER@]HOST[:PORT]", help="Go through this host."
+        ),
+        click.option(
+            "-i",
+            "--identity",
+            "identities",
+            envvar="SPECMON_SSH_IDENTITY",
+            multiple=True,
+            type=file,
+            help="A private key file.",
+        ),
+        click.option(
+            "-p",
+            "--port",
+            envvar="SPECMON_SSH_PORT",
+            type=click.IntRange(1, 65535),
+            help="The SSH port, when the SSH configuration has none.",
         ),
     ):
         gathered = option(gathered)
@@ -160,6 +179,7 @@ def span(function: _Function) -> _Function:
         click.option(
             "--warm-up",
             "warm_up_s",
+            envvar="SPECMON_WARM_UP",
             type=click.IntRange(min=0),
             default=0,
             metavar="SECONDS",
@@ -184,20 +204,21 @@ def span(function: _Function) -> _Function:
 
 def screen(function: _Function) -> _Function:
     for option in (
-        click.option("--ascii", "is_ascii", is_flag=True, help="Draw with ASCII characters only."),
-        click.option("--theme", metavar="NAME", help="The colour theme to begin with."),
+        click.option("--ascii/--no-ascii", "is_ascii", envvar="SPECMON_ASCII", help="Draw with ASCII characters only."),
+        click.option("--theme", envvar="SPECMON_THEME", metavar="NAME", help="The colour theme to begin with."),
         click.option(
             "--interval",
             "interval_s",
+            envvar="SPECMON_INTERVAL",
             type=click.FloatRange(min=0.1),
             default=5.0,
             show_default=True,
             help="Seconds between two sets of plain lines.",
         ),
         click.option(
-            "--plain",
+            "--plain/--no-plain",
             "is_plain",
-            is_flag=True,
+            envvar="SPECMON_PLAIN",
             help="Print lines instead of a screen; chosen by itself when there is no terminal.",
         ),
     ):
@@ -209,13 +230,14 @@ def notify(function: _Function) -> _Function:
     for option in (
         click.option(
             "--webhook",
+            envvar="SPECMON_WEBHOOK",
             metavar="URL",
             help="Post a change of the verdict there as JSON; SPECMON_WEBHOOK keeps the address off the command line.",
         ),
         click.option(
-            "--notify",
+            "--notify/--no-notify",
             "on_desktop",
-            is_flag=True,
+            envvar="SPECMON_NOTIFY_DESKTOP",
             help="Show a change of the verdict as a notification of the desktop, through the terminal.",
         ),
     ):

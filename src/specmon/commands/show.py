@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -19,6 +19,7 @@ from specmon.monitor.announcing import Announcer
 from specmon.monitor.feed import Feed
 from specmon.references.effects import known_effects
 from specmon.reports.plain import plain_lines
+from specmon.settings.names import settings_path
 
 if TYPE_CHECKING:
     from specmon.commands.handover import Notify
@@ -79,12 +80,23 @@ async def show(
         ascii_only=is_ascii or not _can_write_utf8(),
         handover=SessionHandover(lambda: feed.session, Path.cwd()),
         notice=notify,
+        keys=settled_keys(),
     )
     if notify is not None:
         notify.failed = partial(app.notify, title="Webhook", severity="warning", markup=False)
     with _ended_by_signals(app.exit), nullcontext() if prompt is None else prompt.on_screen(app.ask, app.choose):
         await app.run_async()
     return app.return_code or 0
+
+
+def settled_keys() -> Mapping[str, str]:
+    """The keys that the user has chosen, by the action's id."""
+    if not settings_path().exists():
+        return {}
+    from specmon.settings.file import read_settings
+
+    file = read_settings()
+    return {} if file is None else file.settings.keys
 
 
 @contextmanager

@@ -5,6 +5,7 @@ A key is neither shown nor stored: it is in no text of ours, and `repr` leaves i
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 
@@ -28,6 +29,7 @@ class PageAccess:
 
     keys: tuple[PageKey, ...] = ()
     trust: TlsTrust = field(default_factory=TlsTrust)
+    host_trusts: Mapping[str, TlsTrust] = field(default_factory=dict)  # for some hosts another one
 
     def header_for(self, machine: str, address: str, port: int) -> str | None:
         """The header for a server, None when no key is meant for it.
@@ -51,7 +53,8 @@ class PageAccess:
         """Whose certificate a server must show: the machine's, or one for the address that is asked."""
         names = [] if machine == THIS_MACHINE else [_plain(machine)]
         local = ["localhost"] if _is_loopback(address) else []
-        return self.trust.check(tuple(dict.fromkeys((*names, address, *local))))
+        trust = self.host_trusts.get("localhost" if machine == THIS_MACHINE else _plain(machine), self.trust)
+        return trust.check(tuple(dict.fromkeys((*names, address, *local))))
 
 
 def _plain(machine: str) -> str:

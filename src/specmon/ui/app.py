@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from textual.app import ComposeResult, SystemCommand
@@ -23,6 +23,7 @@ from specmon.ui.dashboard import Dashboard
 from specmon.ui.fleet import FleetScreen
 from specmon.ui.handover import Handover, Notice, Outlet
 from specmon.ui.help import HelpScreen
+from specmon.ui.keys import checked_keys
 from specmon.ui.layout import Focus
 from specmon.ui.look import AsciiFilter, Look
 from specmon.ui.paged import PagedApp
@@ -90,6 +91,7 @@ class SpecmonApp(PagedApp):
         theme_folders: Sequence[Path] | None = None,
         handover: Handover | None = None,
         notice: Notice | None = None,
+        keys: Mapping[str, str] | None = None,
     ) -> None:
         self._ascii_filter = AsciiFilter() if ascii_only else None
         super().__init__()
@@ -106,6 +108,8 @@ class SpecmonApp(PagedApp):
         self._announcer = Announcer()
         self._is_up = asyncio.Event()
         self._fleet: FleetScreen | None = None  # the last one that was shown
+        self._wanted_keys = keys or {}
+        self.own_keys: Mapping[str, str] = {}  # by the action's id, in Textual's names
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Our own variables, for themes that lack them."""
@@ -125,6 +129,7 @@ class SpecmonApp(PagedApp):
         self.set_class(self._look.ascii_only, "-ascii")
         self._theming.set_up()
         self.set_interval(_THEMES_EVERY_S, self._theming.look)
+        self._set_up_keys()
         self.run_worker(self._run_feed(), name="feed", group="feed")
         self.set_interval(self._interval_s, self._tick_in_pace)
         self.call_after_refresh(self._tick)
@@ -375,13 +380,23 @@ class SpecmonApp(PagedApp):
     def action_show_help(self) -> None:
         """All keys and signs."""
         if not isinstance(self.screen, HelpScreen):
-            self.push_screen(HelpScreen(self._look, is_replay=self._feed.controls is not None))
+            self.push_screen(HelpScreen(self._look, is_replay=self._feed.controls is not None, own_keys=self.own_keys))
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Everything that has a key, by name."""
         return commands(self, is_replay=self._feed.controls is not None)
 
     # --- themes -----------------------------------------------------------------------------------
+
+    def _set_up_keys(self) -> None:
+        if not self._wanted_keys:
+            return
+        self.own_keys, faults = checked_keys(self._wanted_keys)
+        self.set_keymap(self.own_keys)
+        self.query_one(KeyBar).own_keys = self.own_keys
+        self.query_one(KeyBar).redraw()
+        if faults:
+            self.notify("\n".join(faults), title="Keys left out", severity="warning", markup=False)
 
     def action_next_theme(self) -> None:
         """Take the next of our themes."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import VerticalScroll
@@ -9,6 +11,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
+from specmon.ui.keys import shown_keys
 from specmon.ui.look import Look
 from specmon.ui.row import flow
 
@@ -52,8 +55,9 @@ class HelpScreen(ModalScreen[None]):
 
     BINDINGS = [Binding("escape,question_mark,q,space", "dismiss", "Close", id="help.close")]
 
-    def __init__(self, look: Look, *, is_replay: bool) -> None:
+    def __init__(self, look: Look, *, is_replay: bool, own_keys: Mapping[str, str] | None = None) -> None:
         super().__init__()
+        self._own_keys = own_keys or {}
         self._look = look
         self._is_replay = is_replay
 
@@ -77,7 +81,8 @@ class HelpScreen(ModalScreen[None]):
 
         def section(title: str, rows: tuple[tuple[str, str], ...]) -> None:
             parts.append((f"{title}\n", "bold $brand"))
-            for name, text in rows:
+            for default, text in rows:
+                name = shown_keys(default, self._own_keys)
                 for index, line in enumerate(flow(text, width - 16, 9)):
                     parts.extend(((f"  {'' if index else name:<14}", "bold"), (f"{line}\n", "$foreground")))
             parts.append("\n")

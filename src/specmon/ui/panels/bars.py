@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from textual import events
 from textual.content import Content
@@ -11,6 +12,7 @@ from textual.reactive import reactive
 
 from specmon.monitor.snapshot import Snapshot
 from specmon.ui import figures
+from specmon.ui.keys import shown_keys
 from specmon.ui.panel import Panel
 from specmon.ui.row import Piece, fit, fits, flow, piece, visible
 
@@ -116,11 +118,15 @@ class KeyBar(Panel):
     depends_on = ()
     is_replay: reactive[bool] = reactive(False, init=False)
     has_fleet: reactive[bool] = reactive(False, init=False)  # more servers than the two that are compared
+    own_keys: Mapping[str, str] = MappingProxyType({})  # the user's, by the action's id
     _places: Sequence[tuple[int, int, str]] = ()
 
     def rows(self, width: int, height: int) -> Sequence[Content]:
         """One row."""
         keys = (*(_REPLAY if self.is_replay else _LIVE), *(_FLEET if self.has_fleet else ()), *_ALWAYS)
+        keys = (*(_REPLAY if self.is_replay else _LIVE), *_ALWAYS)
+        if self.own_keys:
+            keys = tuple((shown_keys(key, self.own_keys), *rest) for key, *rest in keys)
         room = width - 2
         while len(keys) > 2 and not fits([_key(key, word) for key, word, _, _ in keys], room):
             worst = max(rank for _, _, _, rank in keys)
