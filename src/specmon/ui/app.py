@@ -23,7 +23,7 @@ from specmon.ui.dashboard import Dashboard
 from specmon.ui.fleet import FleetScreen
 from specmon.ui.handover import Handover, Notice, Outlet
 from specmon.ui.help import HelpScreen
-from specmon.ui.keys import checked_keys
+from specmon.ui.keys import set_up_keys
 from specmon.ui.layout import Focus
 from specmon.ui.look import AsciiFilter, Look
 from specmon.ui.paged import PagedApp
@@ -129,7 +129,8 @@ class SpecmonApp(PagedApp):
         self.set_class(self._look.ascii_only, "-ascii")
         self._theming.set_up()
         self.set_interval(_THEMES_EVERY_S, self._theming.look)
-        self._set_up_keys()
+        self.own_keys = set_up_keys(self, self._wanted_keys)
+        self.query_one(KeyBar).own_keys = self.own_keys
         self.run_worker(self._run_feed(), name="feed", group="feed")
         self.set_interval(self._interval_s, self._tick_in_pace)
         self.call_after_refresh(self._tick)
@@ -387,16 +388,6 @@ class SpecmonApp(PagedApp):
         return commands(self, is_replay=self._feed.controls is not None)
 
     # --- themes -----------------------------------------------------------------------------------
-
-    def _set_up_keys(self) -> None:
-        if not self._wanted_keys:
-            return
-        self.own_keys, faults = checked_keys(self._wanted_keys)
-        self.set_keymap(self.own_keys)
-        self.query_one(KeyBar).own_keys = self.own_keys
-        self.query_one(KeyBar).redraw()
-        if faults:
-            self.notify("\n".join(faults), title="Keys left out", severity="warning", markup=False)
 
     def action_next_theme(self) -> None:
         """Take the next of our themes."""

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from textual.app import App
 from textual.binding import Binding
 from textual.dom import DOMNode
 from textual.keys import KEY_NAME_REPLACEMENTS, Keys, _character_to_key, format_key, key_to_character
@@ -69,6 +70,17 @@ def checked_keys(wanted: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
             "Give one of them another key."
         )
     return chosen, faults
+
+
+def set_up_keys(app: App[None], wanted: Mapping[str, str]) -> Mapping[str, str]:
+    """Give an app the keys that its user wants; answer those that can be had, and tell of the others."""
+    if not wanted:
+        return {}
+    chosen, faults = checked_keys(wanted)
+    app.set_keymap(chosen)
+    if faults:
+        app.notify("\n".join(faults), title="Keys left out", severity="warning", markup=False)
+    return chosen
 
 
 def parse_keys(text: str) -> str | None:

@@ -124,7 +124,6 @@ class KeyBar(Panel):
     def rows(self, width: int, height: int) -> Sequence[Content]:
         """One row."""
         keys = (*(_REPLAY if self.is_replay else _LIVE), *(_FLEET if self.has_fleet else ()), *_ALWAYS)
-        keys = (*(_REPLAY if self.is_replay else _LIVE), *_ALWAYS)
         if self.own_keys:
             keys = tuple((shown_keys(key, self.own_keys), *rest) for key, *rest in keys)
         room = width - 2
