@@ -26,6 +26,12 @@ class UserPrompt:
         self._ask: AskOnScreen | None = None
         self._choose: ChooseOnScreen | None = None
         self._has_screen = asyncio.Event()
+        self._terminal = asyncio.Lock()  # two hosts do not ask at the same time
+
+    @property
+    def is_asking(self) -> bool:
+        """Whether the user has a question to answer on the terminal."""
+        return self._terminal.locked()
 
     @contextmanager
     def on_screen(self, ask: AskOnScreen, choose: ChooseOnScreen | None = None) -> Iterator[None]:
@@ -46,4 +52,5 @@ class UserPrompt:
     async def __call__(self, question: Question) -> str | None:
         if self._ask is not None:
             return await self._ask(question.host, question.text, question.is_echoed)
-        return await ask_on_terminal(question)
+        async with self._terminal:
+            return await ask_on_terminal(question)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path, PurePosixPath
 
 import click
@@ -18,6 +18,7 @@ from specmon.commands.dialects import reader_of
 from specmon.commands.handover import Notify, chosen_webhook
 from specmon.commands.page_access import PageOptions, page_access
 from specmon.commands.places import Hosts, SshOptions, open_source, parse_sides, resolved
+from specmon.commands.reaching import join_later, soon
 from specmon.commands.recording import recorder_of
 from specmon.commands.reference import chosen_reference, other_references
 from specmon.commands.show import has_screen, show
@@ -31,19 +32,22 @@ from specmon.commands.survey import (
     choose,
     finished_run,
     follower,
+    look_around,
     machine_of,
     source_of,
     survey,
 )
-from specmon.errors import ConfigError, SourceRefused
+from specmon.errors import ConfigError, SourceLost, SourceRefused, SpecmonError
 from specmon.feeds.backfill import Depth
 from specmon.feeds.counters import MetricsPage
 from specmon.feeds.live import Channel, LiveFeed
 from specmon.monitor.asking import asked_load
 from specmon.monitor.session import Session
 from specmon.monitor.snapshot import Role
-from specmon.sources.address import LocalPlace, RemotePlace, SourceAddress, host_of, parse_host
+from specmon.sources.address import HostAddress, LocalPlace, PortPlace, RemotePlace, SourceAddress, host_of, parse_host
+from specmon.sources.deferred import Deferred
 from specmon.sources.discovery import Discovery
+from specmon.sources.events import Source
 from specmon.sources.follow import BACKFILL_BYTES, TAIL_BYTES, Pace
 from specmon.sources.page_access import PageAccess
 from specmon.sources.ssh import SshHost
@@ -95,20 +99,29 @@ def connect(
 
     async def run() -> int:
         prompt = UserPrompt()
-        async with Hosts(ssh, prompt, access) as open_hosts:
+        places = {host_of(address.place) for _, address in given} if given else set(hosts)
+        async with Hosts(ssh, prompt, access, are_many=len(places) > 1) as open_hosts:
+            arrivals: list[Callable[[LiveFeed], Awaitable[None]]] = []
             asking: asyncio.Task[None] | None = None
             if given:
-                channels = await named_channels(session, given, open_hosts, backfill_bytes=backfill_bytes)
+                channels = await named_channels(
+                    session, given, open_hosts, backfill_bytes=backfill_bytes, is_asking=lambda: prompt.is_asking
+                )
             else:
-                found = await survey_of([machine_of(host, open_hosts) for host in hosts])
+                machines = [machine_of(host, open_hosts) for host in hosts]
+                found, absent = await survey_soon(machines, is_asking=lambda: prompt.is_asking)
                 is_asked = not is_plain and has_screen()
                 channels = await chosen_of(
                     session, found, backfill_bytes=backfill_bytes, can_choose_later=is_asked, access=access
                 )
+                arrivals = [
+                    arrival_of(session, machine, f"{len(channels) + number}", backfill_bytes, access)
+                    for number, machine in enumerate(absent, start=1)
+                ]
                 if found.choice.rivals:
                     asking = asyncio.create_task(choose_sides(prompt, session, found, channels))
             recorder = None if record is None else recorder_of(record, session, channels)
-            feed = LiveFeed(session, channels, clock=time.time, recorder=recorder, past=depth)
+            feed = LiveFeed(session, channels, clock=time.time, recorder=recorder, past=depth, arrivals=arrivals)
             try:
                 status = await show(
                     feed,
@@ -128,35 +141,114 @@ def connect(
                         click.echo(f"specmon: {visible(recorder.fault)}", err=True)
             for reason in feed.refusals:
                 click.echo(f"specmon: {visible(reason)}", err=True)
-            return 2 if len(feed.refusals) == len(channels) else status
+            return 2 if len(feed.refusals) == len(channels) + len(arrivals) else status
 
     return asyncio.run(run())
 
 
 async def named_channels(
-    session: Session, given: Sequence[tuple[Role | None, SourceAddress]], hosts: Hosts, *, backfill_bytes: int | None
+    session: Session,
+    given: Sequence[tuple[Role | None, SourceAddress]],
+    hosts: Hosts,
+    *,
+    backfill_bytes: int | None,
+    is_asking: Callable[[], bool] = lambda: False,
 ) -> list[Channel]:
     """The logs that the user named. Their hosts are reached before there is a screen, so that a question about a
-    password or a refusal finds a plain terminal."""
+    password or a refusal finds a plain terminal; of several hosts, those that take long are not waited for."""
+    absent: set[HostAddress] = set()
     remote = {host for _, address in given if (host := host_of(address.place)) is not None}
-    await reach([hosts.at(host) for host in sorted(remote, key=str)])
+    machines = [hosts.at(host) for host in sorted(remote, key=str)]
+    if hosts.are_many and machines:
+        # One that does not answer is followed all the same: its source says so, and tries again.
+        told_connecting(machines)
+        answers = await soon([machine.connect() for machine in machines], is_asking=is_asking)
+        absent = {
+            machine.address
+            for machine, answer in zip(machines, answers, strict=True)
+            if answer is None or isinstance(answer, SpecmonError)
+        }
+    else:
+        await reach(machines)
     channels = []
-    singles = [(role, single) for role, one in given for single in await resolved(one, hosts, follow=True)]
+    singles = []
+    for role, one in given:
+        is_absent = isinstance(one.place, PortPlace) and one.place.host in absent
+        singles += [(role, single) for single in ([one] if is_absent else await resolved(one, hosts, follow=True))]
     for number, (role, address) in enumerate(singles, start=1):
         place, key = address.place, f"{number}"
         # What a program prints has no past that could be read later.
         most = backfill_bytes if isinstance(place, LocalPlace | RemotePlace) else BACKFILL_BYTES
         is_whole = backfill_bytes is None
-        source = open_source(address, hosts, follow=True, from_start=is_whole, backfill_bytes=most)
+        if isinstance(place, PortPlace):
+            # Its host has not answered yet: which log the server writes is found out when it does.
+            source: Source = _of_port(address, hosts, backfill_bytes)
+        else:
+            source = open_source(address, hosts, follow=True, from_start=is_whole, backfill_bytes=most)
         session.add(key, source.name, role=role, label=address.label)
         channels.append(Channel(key, source, conditions_of(place, hosts), counters_of(place, hosts)))
     return channels
+
+
+def _of_port(address: SourceAddress, hosts: Hosts, backfill_bytes: int | None) -> Source:
+    async def find() -> Source:
+        (single,) = await resolved(address, hosts, follow=True)
+        is_whole = backfill_bytes is None
+        return open_source(single, hosts, follow=True, from_start=is_whole, backfill_bytes=backfill_bytes)
+
+    return Deferred(str(address.place), find)
 
 
 async def survey_of(machines: Sequence[Target]) -> Survey:
     """What runs on the machines, and what would be followed of it."""
     found = await looked_at(machines)
     return Survey(tuple(found), choose(found))
+
+
+async def survey_soon(machines: Sequence[Target], *, is_asking: Callable[[], bool]) -> tuple[Survey, list[Target]]:
+    """The same of those that answer soon, and the machines that do not.
+
+    With one machine its fault ends the command; of several, the command goes on with the others.
+    """
+    if len(machines) == 1:
+        return await survey_of(machines), []
+    told_connecting(machines)
+    answers = await soon([_look_at(machine) for machine in machines], is_asking=is_asking)
+    found: list[tuple[Target, Discovery]] = []
+    absent: list[Target] = []
+    for machine, answer in zip(machines, answers, strict=True):
+        if isinstance(answer, Discovery) and choose([(machine, answer)]).followed:
+            found.append((machine, answer))
+            continue
+        absent.append(machine)
+        if isinstance(answer, SpecmonError):
+            click.echo(f"specmon: {visible(str(answer))}", err=True)
+        elif answer is not None:
+            tell_empty(machine, answer)
+    return Survey(tuple(found), choose(found)), absent
+
+
+async def _look_at(machine: Target) -> Discovery:
+    if isinstance(machine, SshHost):
+        await machine.connect()
+    return await look_around(machine)
+
+
+def arrival_of(
+    session: Session, machine: Target, key: str, backfill_bytes: int | None, access: PageAccess | None
+) -> Callable[[LiveFeed], Awaitable[None]]:
+    """A row for a host that has not answered yet, and what lets its servers join when it does."""
+    session.add(key, machine.name)
+
+    async def find() -> list[Channel]:
+        found = await _look_at(machine)
+        choice = choose([(machine, found)])
+        if not choice.followed:
+            reason = found.reason or "no server whose log can be followed is running there"
+            raise SourceLost(f"{machine.name}: {reason.rstrip('.')}")
+        return chosen_channels(session, choice, keys_from=key, backfill_bytes=backfill_bytes, access=access)
+
+    return lambda feed: join_later(feed, key, find)
 
 
 async def chosen_of(
@@ -195,10 +287,15 @@ async def looked_at(machines: Sequence[Target]) -> list[tuple[Target, Discovery]
     await reach(machines)
     found = await survey(machines)
     for machine, discovery in found:
-        if discovery.reason or not discovery.servers:
-            reason = discovery.reason or "no server process is running there"
-            click.echo(f"specmon: {machine.name}: {reason.rstrip('.')}. {_NAME_IT}", err=True)
+        tell_empty(machine, discovery)
     return found
+
+
+def tell_empty(machine: Target, discovery: Discovery) -> None:
+    """Say that nothing was found on a machine, and why."""
+    if discovery.reason or not discovery.servers:
+        reason = discovery.reason or "no server process is running there"
+        click.echo(f"specmon: {machine.name}: {reason.rstrip('.')}. {_NAME_IT}", err=True)
 
 
 def rivals_sentence(choice: Choice) -> str:
@@ -227,10 +324,16 @@ def _stand_in(session: Session, ended: FinishedRun, key: str, *, backfill_bytes:
 
 async def reach(machines: Sequence[Target]) -> None:
     """Connect to all hosts at once; the first refusal ends the command."""
+    hosts = told_connecting(machines)
+    await asyncio.gather(*(host.connect() for host in hosts))
+
+
+def told_connecting(machines: Sequence[Target]) -> list[SshHost]:
+    """Say which hosts are dialled; those among the machines are handed back."""
     hosts = [machine for machine in machines if isinstance(machine, SshHost)]
     for host in hosts:
         click.echo(f"connecting to {host.name} …", err=True)
-    await asyncio.gather(*(host.connect() for host in hosts))
+    return hosts
 
 
 def chosen_channels(
@@ -242,6 +345,7 @@ def chosen_channels(
     pace: Pace | None = None,
     host_name: str | None = None,
     access: PageAccess | None = None,
+    keys_from: str | None = None,
 ) -> list[Channel]:
     """A channel for each chosen server; those that are left out are told with the reason.
 
@@ -255,7 +359,7 @@ def chosen_channels(
     for number, candidate in enumerate(choice.followed, start=first):
         machine, server, place = candidate.machine, candidate.server, candidate.place
         assert place is not None
-        key = f"{number}"
+        key = f"{number}" if keys_from is None else keys_from if number == first else f"{keys_from}.{number}"
         source = follower(machine, place, backfill_bytes=backfill_bytes, pace=pace)
         session.add(key, source.name, label=None if host_name is None else f"{host_name}:{server.port}")
         channels.append(Channel(key, source, conditions_on(machine, place, access), MetricsPage(machine, access)))

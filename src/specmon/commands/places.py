@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypedDict
 
@@ -30,6 +30,9 @@ if TYPE_CHECKING:  # asyncssh takes longer to import than many a log to read
     from specmon.sources.page_access import PageAccess
     from specmon.sources.ssh import SshHost, SshSettings
     from specmon.sources.ssh_login import Prompt, Question
+
+
+_CLOSE_LIMIT_S = 2.0
 
 
 class SshOptions(TypedDict):
@@ -63,6 +66,7 @@ class Hosts:
     options: SshOptions | None = None
     prompt: Prompt | None = None  # None: the terminal is asked
     access: PageAccess | None = None  # how servers' pages are asked for; None: without keys
+    are_many: bool = False  # then one that cannot be reached is tried again, and the others go on
     _open: dict[HostAddress, SshHost] = field(default_factory=dict)
 
     def at(self, address: HostAddress) -> SshHost:
@@ -71,6 +75,8 @@ class Hosts:
             from specmon.sources.ssh import SshHost, SshSettings
 
             settings = SshSettings() if self.options is None else ssh_settings(self.options)
+            if self.are_many:
+                settings = replace(settings, waits_for_host=True)
             self._open[address] = SshHost(address, settings, prompt=self.prompt or ask_on_terminal)
         return self._open[address]
 
@@ -84,8 +90,11 @@ class Hosts:
         return self
 
     async def __aexit__(self, *_: Any) -> None:
-        for host in self._open.values():
-            await host.close()
+        import asyncio
+
+        # All at once: one that hangs must not keep the others, nor the user, for long.
+        if closing := [asyncio.ensure_future(host.close()) for host in self._open.values()]:
+            await asyncio.wait(closing, timeout=_CLOSE_LIMIT_S)
 
 
 async def ask_on_terminal(question: Question) -> str | None:

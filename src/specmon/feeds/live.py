@@ -96,10 +96,16 @@ class LiveFeed:
         is_over: Callable[[], bool] | None = None,
         recorder: Recorder | None = None,
         past: Depth | None = None,
+        arrivals: Sequence[Callable[[LiveFeed], Awaitable[None]]] = (),
     ) -> None:
-        """`past`: how far back the logs are read beside being followed; None: not at all."""
+        """`past`: how far back the logs are read beside being followed; None: not at all.
+
+        `arrivals` run beside the channels, and may let further ones join.
+        """
         self._session = session
-        self._channels = tuple(channels)
+        self._channels = list(channels)
+        self._arrivals = tuple(arrivals)
+        self._tasks: asyncio.TaskGroup | None = None
         self._clock = clock
         self._sleep = sleep
         self._told = told
@@ -125,9 +131,21 @@ class LiveFeed:
     async def run(self) -> None:
         """Until every source has ended, or the session is over."""
         async with asyncio.TaskGroup() as tasks:
+            self._tasks = tasks
+            for arrival in self._arrivals:
+                tasks.create_task(self._run(arrival))
             pumps = [tasks.create_task(self._pump(channel)) for channel in self._channels]
             if self._is_over is not None:
                 tasks.create_task(self._stop_when(self._is_over, pumps))
+
+    async def _run(self, arrival: Callable[[LiveFeed], Awaitable[None]]) -> None:
+        await arrival(self)
+
+    def join(self, channel: Channel) -> None:
+        """Follow one more server, while the feed runs."""
+        assert self._tasks is not None, "the feed runs"
+        self._channels.append(channel)
+        self._tasks.create_task(self._pump(channel))
 
     def snapshot(self) -> Snapshot:
         """The session now."""
