@@ -8,8 +8,17 @@ from dataclasses import replace
 import pytest
 from textual.geometry import Offset
 
-from specmon.monitor.phaserecords import IdentityCheck, PhaseLevel, PhasePart, PhasesView, PhaseWindow, VerifyCost
+from specmon.monitor.phaserecords import (
+    AcceptanceView,
+    IdentityCheck,
+    PhaseLevel,
+    PhasePart,
+    PhasesView,
+    PhaseWindow,
+    VerifyCost,
+)
 from specmon.monitor.snapshot import Snapshot, WhatIf
+from specmon.reports.plain import plain_lines
 from specmon.ui.app import SpecmonApp
 from specmon.ui.phasescreen import PhasesScreen
 from specmon.ui.whatifscreen import WhatIfPage, WhatIfScreen
@@ -265,6 +274,31 @@ async def test_without_phases_the_whole_cycle_can_be_moved() -> None:
         assert page.moved.break_even_accept_len == pytest.approx(1.0)
         await pilot.pause()
         assert "no phase was measured" in text(app)
+
+
+async def test_acceptance_by_position_stands_with_its_sum() -> None:
+    picture = timed()
+    assert picture.speculative is not None
+    known = AcceptanceView((0.71, 0.43, 0.26), 2.40, "log", True, "1 + 0.71 + 0.43 + 0.26 = 2.40")
+    app = SpecmonApp(StillFeed(replace(picture, speculative=replace(picture.speculative, acceptance=known))))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        assert "1 + 0.71 + 0.43 + 0.26 = 2.40 ✓" in text(app)
+        await pilot.press("p")
+        await pilot.pause()
+        app.screen.query_one("#page-room").scroll_end(animate=False)
+        await pilot.pause()
+        assert "pos 3  0.26" in text(app)
+        assert "1 + 0.71 + 0.43 + 0.26 = 2.40 ✓" in text(app)
+
+
+def test_plain_lines_have_the_phases_of_both_sides() -> None:
+    line = next(line for line in plain_lines(timed()) if line.startswith("cycle "))
+    assert "base decode 15.7 (99 %) other 0.20 ms (probe)" in line
+    assert "spec draft 0.61 verify 28.7 (96 %) draft-extend 0.41 other 0.14 ms (probe)" in line
+    assert "verify 21.0 → 28.7 ms since 16:41:13" in line
+    assert line.endswith("verify 1.83× the baseline's measured decode phase")
+    assert not any(line.startswith("cycle ") for line in plain_lines(bare()))
 
 
 async def test_every_key_of_the_pages_has_an_id() -> None:

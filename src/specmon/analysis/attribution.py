@@ -107,16 +107,22 @@ def words_of_speedup(change: Attribution) -> str:
         cost = f"a cycle of {_ms(cycle)} ms instead of {_ms(step)} ms costs {slower:.2f}×"
     else:
         cost = f"a cycle of {_ms(cycle)} ms instead of {_ms(step)} ms gains {change.cycle_factor:.2f}×"
-    return f"{gain}, {cost}{_where(change.now)}"
+    return f"{gain}, {cost}{_where(change.now, change.before)}"
 
 
-def _where(now: Standing) -> str:
+def _where(now: Standing, step: Standing) -> str:
     """The phase that takes most of the cycle, where phases are known."""
     whole = now.phase_cycle_ms
     if not now.phases_ms or not whole:
         return ""
     phase, ms = max(now.phases_ms.items(), key=lambda item: item[1])
-    return f"; {phase.replace('_', ' ')} takes {_ms(ms)} ms of it ({ms / whole:.0%})"
+    text = f"; {phase.replace('_', ' ')} takes {_ms(ms)} ms of it ({ms / whole:.0%})"
+    if phase != "verify":
+        return text
+    decode = step.phases_ms.get("decode")
+    if decode:
+        return f"{text}, {ms / decode:.2f} times the baseline's measured decode phase"
+    return f"{text}, {ms / step.cycle_ms:.2f} times a baseline step by its throughput"
 
 
 def _ms(value: float) -> str:

@@ -50,7 +50,7 @@ def phases_view(server: ServerMonitor, running: int | None) -> PhasesView:
     found = life.phases
     if found is None or not found.ms:
         return PhasesView(why_none=_why_none(life), mend=mend_of(server.engine, life), notices=notices)
-    levels = tuple(_level(at, level) for at, level in found.by_running.items()) or (_level(None, found),)
+    levels = tuple(level_of(at, level) for at, level in found.by_running.items()) or (level_of(None, found),)
     shown = next((level for level in levels if level.running == running and running is not None), None)
     if shown is None:
         shown = max(levels, key=lambda level: level.cycles)
@@ -62,7 +62,7 @@ def phases_view(server: ServerMonitor, running: int | None) -> PhasesView:
         source_words=_SOURCES.get(found.source, found.source),
         shown=shown,
         levels=levels,
-        identity=None if shown.fault else _identity(figures),
+        identity=None if shown.fault else identity_of(figures),
         windows=() if shown.fault else windows,
         changes=changes,
         sentence=_sentence(changes),
@@ -92,7 +92,8 @@ def _why_none(life: Life) -> str:
     return "the log has no phase times"
 
 
-def _level(running: int | None, figures: PhaseFigures) -> PhaseLevel:
+def level_of(running: int | None, figures: PhaseFigures) -> PhaseLevel:
+    """Phases with their shares and what they leave; no parts where they cannot be right."""
     whole = math.fsum(figures.ms.values())
     cycle = figures.cycle_ms
     common = PhaseLevel(running, figures.cycles, cycle)
@@ -112,7 +113,8 @@ def _level(running: int | None, figures: PhaseFigures) -> PhaseLevel:
     return replace(common, parts=tuple(parts))
 
 
-def _identity(figures: PhaseFigures) -> IdentityCheck:
+def identity_of(figures: PhaseFigures) -> IdentityCheck:
+    """Whether the source's cycle is that of throughput and accept length."""
     cycle, identity = figures.cycle_ms, figures.identity_cycle_ms
     if identity is None:
         return IdentityCheck(None, "cannot be checked: the log gives no cycle at these requests")

@@ -14,7 +14,7 @@ from specmon.monitor.launch import Launch
 from specmon.monitor.life import Life
 from specmon.monitor.notices import notices_of
 from specmon.monitor.phaserecords import EMPTY_ACCEPTANCE, EMPTY_PHASES
-from specmon.monitor.phasesview import phases_view
+from specmon.monitor.phasesview import identity_of, level_of, phases_view
 from specmon.monitor.positions import acceptance_view
 from specmon.monitor.server import Past, ServerMonitor
 from specmon.monitor.snapshot import LaunchView, LevelFigures, LinkState, PageGauges, RunState, ServerView
@@ -135,6 +135,20 @@ def phase_words(phases: PhaseFigures | None) -> str:
     parts = ", ".join(f"{name.replace('_', ' ')} {ms:.1f}" for name, ms in phases.ms.items())
     whole = f" of {phases.cycle_ms:.1f}" if phases.cycle_ms is not None else ""
     return f"{parts}{whole} ms ({phases.source})"
+
+
+def phase_facts(phases: PhaseFigures | None) -> list[str]:
+    """Shares and residual, and whether the cycle is the one that the throughput gives."""
+    if phases is None or not phases.ms:
+        return []
+    level = level_of(None, phases)
+    if level.fault:
+        return [f"not to be trusted: {level.fault}"]
+    shares = [f"{part.name.replace('_', ' ')} {part.share:.0%}" for part in level.parts if part.share is not None]
+    rest = next((part.ms for part in level.parts if part.name == "other"), None)
+    left = f" ({rest:.2f} ms)" if rest is not None else ""
+    told = [f"shares: {', '.join(shares)}{left}"] if shares else []
+    return [*told, f"identity: {identity_of(phases).text}"]
 
 
 def freshness(server: ServerMonitor, now: float) -> tuple[float | None, bool]:

@@ -10,7 +10,7 @@ from specmon.monitor.life import Life
 from specmon.monitor.method import client_finding
 from specmon.monitor.notices import notices_of
 from specmon.monitor.server import ServerMonitor
-from specmon.monitor.serverview import counter_words, phase_words
+from specmon.monitor.serverview import counter_words, phase_facts, phase_words
 from specmon.monitor.session import Session
 from specmon.monitor.snapshot import Role, RunState, Trust
 from specmon.monitor.verdict import Judged
@@ -92,6 +92,7 @@ def _life(server: ServerMonitor, life: Life, figures: RunFigures) -> list[str]:
         lines.append(life.caveat)
     if words := phase_words(life.phases):
         lines.append(f"phases of a cycle: {words}")
+        lines += [f"  {line}" for line in phase_facts(life.phases)]
     if words := counter_words(life.counters.totals):
         lines.append(f"the server's own counters: {words}")
     return lines

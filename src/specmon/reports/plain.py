@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import islice
 
 from specmon.monitor.headline import likely_cause
+from specmon.monitor.phaserecords import PhasePart
 from specmon.monitor.snapshot import FleetRow, LinkState, SamplePoint, ServerView, Severity, Snapshot, Trust, Verdict
 from specmon.monitor.trustwords import looks_like, percent
 from specmon.visible import visible
@@ -14,7 +15,9 @@ _BARS = "▁▂▃▄▅▆▇█"
 _SPARK_CELLS = 8
 
 
-_ASCII = str.maketrans({"✓": "OK", "✗": "FAIL", "!": "WARN", "×": "x", "–": "-", "−": "-", "±": "+-", "…": "..."})
+_ASCII = str.maketrans(
+    {"✓": "OK", "✗": "FAIL", "!": "WARN", "×": "x", "–": "-", "−": "-", "±": "+-", "…": "...", "→": ">"}
+)
 _ASCII_BARS = str.maketrans(_BARS, "_.-:=+*#")
 
 
@@ -29,12 +32,35 @@ def plain_lines(snapshot: Snapshot, *, is_ascii: bool = False) -> list[str]:
         lines.append(_server("base", snapshot.baseline, top, _reference(snapshot)))
     if snapshot.speculative is not None:
         lines.append(_server("spec", snapshot.speculative, top, _speculative(snapshot)))
+    if phases := _phases(snapshot):
+        lines.append(phases)
     others = {view.key: view for view in snapshot.others}
     rows = {row.key: row for row in snapshot.fleet if row.key in others}
     for key in (*rows, *(key for key in others if key not in rows)):
         lines.append(_server(others[key].name, others[key], top, _attention(rows.get(key))))
     shown = [visible(line) for line in lines]
     return [line.translate(_ASCII_BARS).translate(_ASCII) for line in shown] if is_ascii else shown
+
+
+def _phases(snapshot: Snapshot) -> str:
+    """ "cycle base decode 15.7 …; spec draft 0.61 verify 28.7 (96 %) … ms (probe); verify 1.83× …"; "" without any."""
+    told = []
+    for side, view in (("base", snapshot.baseline), ("spec", snapshot.speculative)):
+        if view is None:
+            continue
+        if view.phases.fault:
+            told.append(f"{side} phases not shown: {view.phases.fault}")
+        elif view.phases.parts:
+            parts = " ".join(_part(part) for part in view.phases.parts)
+            told += filter(None, [f"{side} {parts} ms ({view.phases.source})", view.phases.sentence])
+    if snapshot.verify_cost is not None:
+        told.append(f"verify {snapshot.verify_cost.multiple:.2f}× {snapshot.verify_cost.step}")
+    return f"cycle {'; '.join(told)}" if told else ""
+
+
+def _part(part: PhasePart) -> str:
+    share = f" ({part.share * 100:.0f} %)" if part.share is not None and part.share >= 0.5 else ""
+    return f"{part.name.replace('_', '-')} {part.ms:.{1 if part.ms >= 1 else 2}f}{share}"
 
 
 def _attention(row: FleetRow | None) -> str:

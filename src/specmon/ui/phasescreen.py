@@ -40,7 +40,7 @@ class PhasesPage(Page):
             rows.append(fit([piece((" ? no phase data of either server", "bold $foreground"))], width))
         for side, view in sides:
             rows += self._facts(side, view.phases, width)
-        below = self._by_level(told, width)
+        below = [*self._positions(width), *self._by_level(told, width)]
         charts = [(side, view) for side, view in told if len(view.phases.windows) > 1]
         if charts:
             beside = width >= _BESIDE and len(charts) > 1
@@ -112,6 +112,27 @@ class PhasesPage(Page):
                 say(" ", "$quiet", "no phase changed beyond its noise")
         for notice in phases.notices:
             say("!", "$caution", notice)
+        return rows
+
+    def _positions(self, width: int) -> list[Content]:
+        """How often each draft position was accepted, with the check of the sum; or why nobody knows."""
+        view = self.snapshot.speculative
+        if view is None:
+            return []
+        known = view.acceptance
+        if not known.positions:
+            why = known.reason or "not measured"
+            return [fit([piece((f" accepted by position: no data, {visible(why)}", "$quiet"))], width)]
+        rows = [fit([piece((f" accepted by position ({known.source})", "$foreground"))], width)]
+        cells = max(0, min(40, width - 18))
+        for number, rate in enumerate(known.positions, 1):
+            drawn = ("#" if self.look.ascii_only else "█") * round(rate * cells)
+            label = (f"   pos {number:<2} {rate:.2f} ", "$quiet")
+            rows.append(fit([piece(label, (drawn, "$series-speculative"))], width))
+        sign = {True: self.look.yes, False: self.look.no, None: "?"}[known.is_sum_ok]
+        style = {True: "$good", False: "$caution", None: "$quiet"}[known.is_sum_ok]
+        rows.append(fit([piece((f"   {known.sum_text} {sign}", style))], width))
+        rows += [fit([piece((f"   {line}", "$quiet"))], width) for line in flow(known.reason, width - 4, 3)]
         return rows
 
     def _by_level(self, told: Sequence[tuple[str, ServerView]], width: int) -> list[Content]:

@@ -7,7 +7,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.reactive import reactive
 
-from specmon.monitor.snapshot import EMPTY, Snapshot
+from specmon.monitor.snapshot import EMPTY, AcceptanceView, Snapshot
 from specmon.ui import figures, plot
 from specmon.ui.chart import Chart
 from specmon.ui.look import Look
@@ -23,6 +23,7 @@ class Acceptance(Vertical):
         super().__init__(id=id, classes=classes)
         self._look = look
         self._title: Content | None = None
+        self._sum: Content | None = None
 
     def compose(self) -> ComposeResult:
         """One chart."""
@@ -46,6 +47,7 @@ class Acceptance(Vertical):
         if even is not None:
             title.append(piece((f"break-even {figures.length(even)}", "$quiet"), rank=1))
         self._set_title(fit(title, max(1, self.outer_size.width - 6)))
+        self._set_sum(view.acceptance if view is not None else None)
         if view is None:
             chart.show(None)
             return
@@ -54,6 +56,16 @@ class Acceptance(Vertical):
         name = "" if even is None else f"break-even {figures.length(even)}"
         level = plot.shown_level(view)
         chart.show(plot.Plot(view.points, view.marks, plot.acceptance, window, 1.0, high, "", even, name, level))
+
+    def _set_sum(self, known: AcceptanceView | None) -> None:
+        """In the lower border: what the positions add up to, where they were measured."""
+        foot = Content("")
+        if known is not None and known.sum_text:
+            sign = {True: self._look.yes, False: self._look.no, None: "?"}[known.is_sum_ok]
+            foot = fit([piece((f"{known.sum_text} {sign}", "$quiet"))], max(1, self.outer_size.width - 6))
+        if self._sum is None or not foot.is_same(self._sum):
+            self._sum = foot
+            self.border_subtitle = foot
 
     def _set_title(self, title: Content) -> None:
         if self._title is None or not title.is_same(self._title):
