@@ -116,6 +116,7 @@ class LiveFeed:
         self._backfills: dict[str, Backfill] = {}  # by channel
         self._has_told_fault = False
         self._told_reasons: dict[str, str] = {}  # by channel
+        self.news = asyncio.Event()  # set by whatever comes; cleared by the one who waits for it
         self.refusals: list[str] = []  # one sentence a channel that will not open
 
     @property
@@ -158,6 +159,7 @@ class LiveFeed:
     def take(self, key: str, event: SourceEvent) -> None:
         """What a source says, for the session and the capture."""
         self._session.feed(key, event)
+        self.news.set()
         if key in self._backfills:
             self._backfills[key].hear(event)
         if isinstance(event, Refused):

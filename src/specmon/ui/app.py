@@ -40,6 +40,8 @@ _THEMES_EVERY_S = 1.0
 # Ticks between two pictures, by the cells of the screen: a larger one costs more CPU for each.
 _PACES = ((4000, 1), (9000, 2), (10**9, 3))
 
+_QUIET_S = 0.5  # what comes after so much quiet is drawn at once
+
 _REPLAY_ACTIONS = {"seek", "seek_start", "seek_end", "step", "change_speed"}
 
 
@@ -133,6 +135,8 @@ class SpecmonApp(PagedApp):
         self.query_one(KeyBar).own_keys = self.own_keys
         self.run_worker(self._run_feed(), name="feed", group="feed")
         self.set_interval(self._interval_s, self._tick_in_pace)
+        if (news := getattr(self._feed, "news", None)) is not None:
+            self.run_worker(self._draw_after_quiet(news), name="news", group="news")
         self.call_after_refresh(self._tick)
         self._is_up.set()
 
@@ -158,6 +162,16 @@ class SpecmonApp(PagedApp):
         if self._ticks_since_drawn >= next(ticks for limit, ticks in _PACES if cells <= limit):
             self._tick()
 
+    async def _draw_after_quiet(self, news: asyncio.Event) -> None:
+        """Draw the first news after a quiet moment without waiting for the next beat."""
+        loop = asyncio.get_running_loop()
+        while True:  # ends with the screen
+            await news.wait()
+            news.clear()
+            if loop.time() - self._drawn_at >= _QUIET_S:
+                self._tick()
+                await asyncio.sleep(self._interval_s)  # what comes now is drawn on the beat
+
     def _tick(self) -> None:
         """Take a picture, and hand it down when it differs from the one on the screen."""
         if not self.is_running or not self.main.query("#dashboard"):
@@ -173,6 +187,7 @@ class SpecmonApp(PagedApp):
         if key != self._shown:
             self._shown = key
             self._ticks_since_drawn = 0
+            self._drawn_at = asyncio.get_running_loop().time()
             self.snapshot = fresh
         else:
             # Between two samples only the clock goes on.
