@@ -126,7 +126,7 @@ def running_sshd(folder: Path, *settings: str, port: int | None = None) -> Itera
 
 
 def _wait_for_port(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
-    for _ in range(200):
+    for _ in range(1500):
         if process.poll() is not None:
             pytest.skip(f"sshd does not start here: {log.read_text() if log.exists() else 'no log'}")
         try:
@@ -134,7 +134,7 @@ def _wait_for_port(port: int, process: subprocess.Popen[bytes], log: Path) -> No
                 return
         except OSError:
             time.sleep(0.02)
-    pytest.fail("sshd did not open its port within 4 s")
+    pytest.fail("sshd did not open its port within 30 s")
 
 
 _IS_ALONE: list[bool] = []  # not empty while this process holds the lock

@@ -84,7 +84,7 @@ class Writer:
                 self.write(portion)
             await asyncio.sleep(delay_s)
 
-    async def is_read_by(self, heard: Heard, *, limit_s: float = 20.0) -> None:
+    async def is_read_by(self, heard: Heard, *, limit_s: float = 60.0) -> None:
         """Wait until the last line has come."""
         last = line(self.written - 1)
         await heard.until(lambda heard: heard.last(len(last)) == last, limit_s=limit_s)

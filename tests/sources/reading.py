@@ -44,7 +44,7 @@ class Heard:
         """Take one event."""
         self.events.append(event)
 
-    async def until(self, is_enough: Callable[[Heard], bool], *, limit_s: float = 10.0) -> None:
+    async def until(self, is_enough: Callable[[Heard], bool], *, limit_s: float = 40.0) -> None:
         """Wait until enough has been heard; the message of a failure shows what has."""
         try:
             async with asyncio.timeout(limit_s):

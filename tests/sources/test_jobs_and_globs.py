@@ -328,7 +328,7 @@ async def test_killed_command_is_started_again(tmp_path: Path) -> None:
 
 
 async def _ends(pid: int) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(40):
         while _runs(pid):  # noqa: ASYNC110 (no event tells of it)
             await asyncio.sleep(0.02)
 
