@@ -55,8 +55,8 @@ class ExplainedLine:
 class Explainer:
     """Feed it blocks of whole lines in their order; explained lines come out when nothing can change them."""
 
-    def __init__(self, dialects: Iterable[Dialect] = ()) -> None:
-        self._reader = LogReader(dialects)
+    def __init__(self, dialects: Iterable[Dialect] = (), *, reader: LogReader | None = None) -> None:
+        self._reader = reader or LogReader(dialects)
         self._lines: dict[int, ExplainedLine] = {}
         self._number = 0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from itertools import chain, islice
+from itertools import chain
 
 from specmon.analysis.phasehistory import PhaseWindow
 from specmon.analysis.sample import Reading
@@ -48,13 +48,13 @@ from specmon.monitor.filled import Filled
 from specmon.monitor.launch import Launch
 from specmon.monitor.life import Happening, Life
 from specmon.monitor.lives import Lives
+from specmon.monitor.sampleplaces import SamplePlaces
 from specmon.monitor.snapshot import Mark, MarkKind, Severity
 from specmon.monitor.trace import PlottedSample, Trace, excluded_word
 from specmon.monitor.underway import Underway
 from specmon.secrets import hide_in_text
 
 _FULL_CACHE = 0.98  # usage from which waiting requests mean that the cache is the limit
-_HELD_POSITIONS = 4000  # newest samples whose lines can be marked in the log
 _NAN = math.nan
 MANY = 256  # decode lines from which a block is worth being taken in as a whole
 
@@ -73,7 +73,7 @@ class History:
         self.dialect_failure: tuple[str, str] | None = None  # whose code failed, and how
         self.last_at: float | None = None  # the newest time on the log's clock
         self.zone_s: int | None = None  # of the stamps at the moment, seconds east of UTC
-        self._recent: dict[int, tuple[Life, int]] = {}  # samples by position
+        self._places = SamplePlaces()
         self._arrived_at: float | None = None  # of the block that is being taken in
 
     def absorb(self, block: Block, arrived_at: float | None = None) -> None:
@@ -123,16 +123,13 @@ class History:
                 life.set_habits(block.habits)
 
     def mark_of(self, position: int) -> tuple[bool, str | None]:
-        """Of the line at `position`: whether it is a (recent) sample, and what left it out."""
-        found = self._recent.get(position)
+        """Of the line at `position`: whether it is a sample that is remembered, and what left it out."""
+        found = self._places.find(position)
         return (False, None) if found is None else (True, excluded_word(*found))
 
     def remember(self, samples: Iterable[tuple[int, int]], life: Life) -> None:
         """Note where samples stand in the log: pairs of position and index in the life's statistics."""
-        for position, index in samples:
-            self._recent[position] = (life, index)
-        if len(self._recent) > 2 * _HELD_POSITIONS:
-            self._recent = dict(islice(self._recent.items(), len(self._recent) - _HELD_POSITIONS, None))
+        self._places.add(samples, life)
 
     def gap(self, at: float, size_bytes: int | None, reason: str) -> None:
         """Bytes of the log are missing here."""

@@ -8,18 +8,22 @@ else, a proxy's or a database's, are no servers: as long as there is only one, t
 from __future__ import annotations
 
 import sys
-from bisect import bisect_left
+from array import array
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from specmon.events import Block
 from specmon.formats.reader import LogReader, Portion
 from specmon.monitor.loglines import LogBuffer
+from specmon.monitor.logstore import Trait
 from specmon.monitor.server import ServerMonitor
+from specmon.monitor.snapshot import Severity
 from specmon.sources.events import CaughtUp, Chunk, Connected, Gap, Rotated, SourceEvent
-from specmon.sources.framing import LineFramer
+from specmon.sources.framing import Framed, LineFramer
 from specmon.sources.utf16 import Utf16Reader
 
+_LONG_TEXT = 32 << 10  # bytes from which lines are worth being taken in as columns
 _WAITING_BLOCKS = 100  # of a stream of which no line was recognised yet
 
 Key = tuple[str, ...]
@@ -71,7 +75,7 @@ class Inlet:
                 data, offset = self._utf16.feed(event.data, self._base + event.offset, self._base)
                 if (framed := self._framer.feed(data, offset)) is not None:
                     arrived_at = None if event.offset < self._backlog_end else event.at
-                    self._take(self._reader.feed(framed.data, framed.offset), arrived_at)
+                    self._take(self._reader.feed(framed.data, framed.offset), arrived_at, framed)
             case Connected():
                 self._backlog_end = event.size or (sys.maxsize if event.is_behind else 0)
             case CaughtUp():
@@ -90,7 +94,7 @@ class Inlet:
         if not self._has_ended:
             self._has_ended = True
             if (framed := self._framer.finish()) is not None:
-                self._take(self._reader.feed(framed.data, framed.offset), None)
+                self._take(self._reader.feed(framed.data, framed.offset), None, framed)
             self._take(self._reader.finish(), None, is_over=True)
         for server in self.servers:
             server.finish()
@@ -99,7 +103,14 @@ class Inlet:
         self._framer.reset()
         self._reader.interrupt()
 
-    def _take(self, portions: list[Portion], arrived_at: float | None, *, is_over: bool = False) -> None:
+    def _take(
+        self,
+        portions: list[Portion],
+        arrived_at: float | None,
+        framed: Framed | None = None,
+        *,
+        is_over: bool = False,
+    ) -> None:
         for portion in portions:
             stream = self._streams.setdefault(portion.stream.key, _Stream(portion.stream.names))
             stream.names = portion.stream.names or stream.names
@@ -127,7 +138,11 @@ class Inlet:
                 for waiting in stream.waiting:
                     self.servers[0].absorb(waiting.block, None, None)
         if self.log is not None:
-            self._keep_lines(portions, self.log)
+            self._keep_lines(portions, framed, self.log)
+            if fault := self.log.store.new_fault():
+                server = self.servers[0]
+                server.history.chronicle.tell(server.history.last_at or 0.0, Severity.WARNING, fault)
+                server.version += 1
 
     # -- streams and servers -------------------------------------------------------------------------
 
@@ -165,19 +180,20 @@ class Inlet:
             if stream.server is not None:
                 stream.server.lines, stream.server.hidden = stream.lines, stream.hidden
 
-    # -- lines for the log pane ----------------------------------------------------------------------
+    # -- lines for the log ---------------------------------------------------------------------------
 
-    def _keep_lines(self, portions: list[Portion], log: LogBuffer) -> None:
-        """Hand the newest lines on, each with the time that its server's log last told."""
+    def _keep_lines(self, portions: list[Portion], framed: Framed | None, log: LogBuffer) -> None:
+        """Hand the lines on, each with the time that its server's log last told."""
+        with_text = [portion for portion in portions if portion.text]
+        traits = _traits(portions)
+        if len(with_text) == 1 and with_text[0].places is None and len(with_text[0].text) >= _LONG_TEXT:
+            self._keep_text(with_text[0], portions, traits, log)
+            return
         kept: list[tuple[int, ServerMonitor, float | None, bytes]] = []
-        count = 0
-        for portion in portions:
-            if not portion.text:
-                continue
-            count += portion.block.lines
+        for portion in with_text:
             server = self._streams[portion.stream.key].server or self.servers[0]
             times = _times(other.block for other in portions if other.stream.key == portion.stream.key)
-            lines = portion.last_lines(log.held)
+            lines = portion.last_lines(max(log.held, portion.text.count(b"\n")))
             told = bisect_left(times, (lines[0][0],)) if lines else 0
             at = times[told][1] if told < len(times) else server.history.last_at
             for position, line in lines:
@@ -187,19 +203,72 @@ class Inlet:
                 kept.append((position, server, at, line))
         if len({server.key for _, server, _, _ in kept}) > 1:
             kept.sort(key=lambda line: line[0])
-        kept = kept[-log.held :]
-        if count > len(kept):
-            log.skip(count - len(kept))
+        noted = dict[int, Trait]()
+        for trait, offsets in traits:
+            for offset in offsets:
+                noted[offset] = noted.get(offset, Trait.NONE) | trait
+        is_carried = framed is not None and any(portion.places is not None for portion in with_text)
         for position, server, at, line in kept:
-            log.add(server.key, position, at, line)
+            carried = _physical(framed, position) if is_carried and framed is not None else b""
+            log.add(server.key, position, at, line, noted.pop(position, 0), b"" if carried == line else carried)
+        for position, trait in noted.items():  # what a dialect held back
+            log.store.mark(self.servers[0].key, position, trait)
+
+    def _keep_text(
+        self, portion: Portion, portions: list[Portion], traits: list[tuple[Trait, array[int]]], log: LogBuffer
+    ) -> None:
+        """Many lines at once."""
+        server = self._streams[portion.stream.key].server or self.servers[0]
+        last = portion.last_lines(log.held)
+        if not last:
+            return
+        start = last[-1][0] + len(last[-1][1]) + 1 - (portion.text.rfind(b"\n") + 1)
+        times = [(place, at) for place, at in _times(other.block for other in portions) if place >= start]
+        log.store.add_text(
+            server.key, portion.text, start, times, server.history.last_at if not times else None, traits
+        )
+        log.skip(max(portion.text.count(b"\n") - len(last), 0))
+        places = [place for place, _ in times]
+        for position, line in last:
+            told = bisect_right(places, position)
+            at = times[max(told - 1, 0)][1] if times else server.history.last_at
+            log.show(server.key, position, at, line)
+        for trait, offsets in traits:
+            for position in offsets[: bisect_left(offsets, start)]:
+                log.store.mark(server.key, position, trait)
+
+
+def _traits(portions: Iterable[Portion]) -> list[tuple[Trait, array[int]]]:
+    """What the lines of blocks are, by the places of these lines."""
+    found = []
+    for portion in portions:
+        block = portion.block
+        columns = (
+            (Trait.SAMPLE, block.decode.offset),
+            (Trait.PREFILL, block.prefill.offset),
+            (Trait.UNPARSED, block.unparsed),
+        )
+        found += [(trait, offsets) for trait, offsets in columns if len(offsets)]
+    return found
+
+
+def _physical(framed: Framed, position: int) -> bytes:
+    """The line of the file that stands there, as far as it is in the block."""
+    start = position - framed.offset
+    if not 0 <= start < len(framed.data):
+        return b""
+    start = framed.data.rfind(b"\n", 0, start) + 1
+    end = framed.data.find(b"\n", start)
+    return framed.data[start:] if end < 0 else framed.data[start:end]
 
 
 def _times(blocks: Iterable[Block]) -> list[tuple[int, float]]:
     found: list[tuple[int, float]] = []
     for block in blocks:
         found += zip(block.decode.offset, block.decode.at, strict=True)
+        found += zip(block.prefill.offset, block.prefill.at, strict=True)
         found += [(event.offset, event.at) for event in block.events if event.at is not None]
-    return sorted(found)
+    return sorted((place, at) for place, at in found if at == at)
 
 
 def _is_empty(block: Block) -> bool:

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from specmon.monitor.logstore import LogStore
 from specmon.monitor.snapshot import LogLine, Role
 from specmon.secrets import hide_in_text
 from specmon.visible import visible
@@ -31,11 +32,19 @@ class LogBuffer:
     def __init__(self, held: int = HELD_LINES) -> None:
         self.revision = 0  # grows with every line
         self.held = held
-        self.only: frozenset[str] | None = None  # servers whose lines are kept; None: all
+        self.only: frozenset[str] | None = None  # servers whose lines are shown beside the panels; None: all
+        self.store = LogStore()  # of many more lines, for the log's own screen
         self._lines: deque[_Held] = deque(maxlen=held)
 
-    def add(self, server: str, position: int, at: float | None, raw: bytes) -> None:
-        """Take a line (without its line end) in, unless only others' are wanted."""
+    def add(
+        self, server: str, position: int, at: float | None, raw: bytes, traits: int = 0, carried: bytes = b""
+    ) -> None:
+        """Take a line (without its line end) in."""
+        self.show(server, position, at, raw)
+        self.store.add(server, position, at, raw, traits, carried)
+
+    def show(self, server: str, position: int, at: float | None, raw: bytes) -> None:
+        """One of the newest lines, which is in the store already, unless only others' are wanted."""
         if self.only is not None and server not in self.only:
             return
         self._lines.append(_Held(server, position, at, raw[: 4 * _LONGEST]))
@@ -63,8 +72,8 @@ class LogBuffer:
         return line.shown
 
 
-def line_text(raw: bytes) -> str:
+def line_text(raw: bytes, longest: int = _LONGEST) -> str:
     """A line as text that cannot steer a terminal and holds no key. Of a progress bar that redraws itself, the last
     state is shown."""
     text = hide_in_text(visible(raw.decode("utf-8", "replace").rstrip("\r\n").rsplit("\r", 1)[-1]))
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+    return text if len(text) <= longest else text[: longest - 1] + "…"

@@ -191,6 +191,7 @@ class Pictures:
             events=self._events(names),
             log=self._lines(names),
             log_revision=session.log.revision,
+            logbook=session.open_log,
         )
 
     def _pace(self, strangers: Sequence[ServerMonitor], *, has_many: bool, is_patient: bool) -> None:

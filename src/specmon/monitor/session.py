@@ -22,6 +22,7 @@ from specmon.scrape import PageRefused, Scrape
 from specmon.sources.events import SourceEvent
 
 if TYPE_CHECKING:
+    from specmon.monitor.logpage import LogBook
     from specmon.monitor.picture import Pictures
     from specmon.monitor.rebuild import Journal
     from specmon.monitor.trust import TrustWatch
@@ -121,6 +122,20 @@ class Session:
         from specmon.monitor.picture import Pictures  # a report needs none
 
         return Pictures(self)
+
+    def open_log(self) -> LogBook:
+        """The lines of all servers, for a screen that shows them."""
+        return self._logbook
+
+    @cached_property
+    def _logbook(self) -> LogBook:
+        from specmon.monitor.logbook import SessionLog  # numpy and RE2, for whoever opens the log
+
+        return SessionLog(self)
+
+    def new_reader(self) -> LogReader:
+        """A reader that knows the same formats as those of the sources."""
+        return self._reader()
 
     def attach_fingerprint(self, key: str, fingerprint: Fingerprint, process: str = "") -> None:
         """Conditions of a server that were read from outside its log; `process` tells one process from the next."""

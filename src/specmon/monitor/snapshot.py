@@ -7,11 +7,11 @@ are seconds since 1970 on the clock of the log (see `specmon.events`), `now` is 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from specmon.monitor.phaserecords import EMPTY_ACCEPTANCE, EMPTY_PHASES
 from specmon.monitor.phaserecords import AcceptanceView as AcceptanceView
@@ -19,6 +19,9 @@ from specmon.monitor.phaserecords import PhasesView as PhasesView
 from specmon.monitor.phaserecords import VerifyCost as VerifyCost
 from specmon.monitor.phaserecords import WhatIf as WhatIf
 from specmon.references.difference import Difference as Difference
+
+if TYPE_CHECKING:
+    from specmon.monitor.logpage import LogBook
 
 Figures: TypeAlias = Mapping[str, int]
 
@@ -315,6 +318,7 @@ class LogLine:
     is_stats: bool = False
     is_unparsed: bool = False
     excluded: str | None = None  # the rule that left its sample out
+    is_counted: bool = False  # it is a sample that counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,6 +377,8 @@ class Snapshot:
     playback: Playback | None = None
     demo_note: str = ""  # what the demo shows at the moment
     version: int = 0  # grows with every change of anything above but `now`
+    # All lines, as far as they are held; not a value: it goes on with the session. None: there is nothing to read.
+    logbook: Callable[[], LogBook] | None = field(default=None, compare=False)
 
 
 EMPTY = Snapshot()

@@ -1,0 +1,62 @@
+"""Where the samples of a server stand in its log, so that a line can be told whether it counts."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterable
+
+from specmon.monitor.life import Life
+
+HELD_PLACES = 65_536
+
+
+class SamplePlaces:
+    """The newest samples by the position of their line; positions come in ascending order."""
+
+    def __init__(self, held: int = HELD_PLACES) -> None:
+        self._held = held
+        self._positions = array("q")
+        self._indexes = array("I")  # in the life's statistics
+        self._owners = array("I")  # which of the lives
+        self._lives: list[Life] = []
+
+    def __len__(self) -> int:
+        return len(self._positions)
+
+    def add(self, samples: Iterable[tuple[int, int]], life: Life) -> None:
+        """Pairs of position and index in the life's statistics."""
+        if not self._lives or self._lives[-1] is not life:
+            self._lives.append(life)
+        owner = len(self._lives) - 1
+        for position, index in samples:
+            if self._positions and position <= self._positions[-1]:  # a line that was held back
+                self._insert(position, index, owner)
+                continue
+            self._positions.append(position)
+            self._indexes.append(index)
+            self._owners.append(owner)
+        if len(self._positions) > self._held + self._held // 4:
+            over = len(self._positions) - self._held
+            for column in (self._positions, self._indexes, self._owners):
+                del column[:over]
+            unused = min(self._owners)
+            if unused:
+                del self._lives[:unused]
+                self._owners = array("I", [owner - unused for owner in self._owners])
+
+    def _insert(self, position: int, index: int, owner: int) -> None:
+        place = bisect_left(self._positions, position)
+        if self._positions[place] == position:
+            self._indexes[place], self._owners[place] = index, owner
+            return
+        self._positions.insert(place, position)
+        self._indexes.insert(place, index)
+        self._owners.insert(place, owner)
+
+    def find(self, position: int) -> tuple[Life, int] | None:
+        """The life and the index of the sample whose line stands there; None for another line or an old one."""
+        place = bisect_left(self._positions, position)
+        if place == len(self._positions) or self._positions[place] != position:
+            return None
+        return self._lives[self._owners[place]], self._indexes[place]
