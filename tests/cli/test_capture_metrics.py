@@ -89,6 +89,19 @@ def test_captured_looks_are_read_again_and_the_key_is_in_no_file(
     assert not any(name.startswith(".") for name in map(str, out.iterdir()))
 
 
+def test_wanted_key_is_told_while_a_log_is_captured(environment: dict[str, str], tmp_path: Path) -> None:
+    log = tmp_path / "base.log"
+    with serving() as port:
+        log.write_text(baseline_log().replace("port=30017", f"port={port}"))
+        with running(("capture", str(log), "--out", "kept"), environment, tmp_path) as process:
+            assert process.stderr is not None
+            told = next(line for line in iter(process.stderr.readline, "") if "/metrics" in line)
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=20)
+    assert "wants an API key (put the header value, as `Bearer KEY`, into a variable NAME and give" in told
+    assert "--metrics-header-env localhost=NAME" in told
+
+
 @pytest.mark.parametrize("form", ["named", "beside", "packed", "capture"])
 def test_check_compare_and_reference_record_take_metrics_too(specmon: Specmon, tmp_path: Path, form: str) -> None:
     """With the metrics of another, slower server beside it, no log is fit to be a reference."""

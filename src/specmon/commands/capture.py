@@ -100,6 +100,10 @@ class _TellingFeed(LiveFeed):
         if (sentence := self._tellers[key].sentence(event)) is not None:
             click.echo(f"specmon: {visible(sentence)}", err=True)
 
+    def tell(self, key: str, reason: str) -> None:
+        super().tell(key, reason)
+        click.echo(f"specmon: {visible(f'{self._tellers[key].name}: {reason}')}.", err=True)
+
 
 async def _until_over(feed: LiveFeed, recorder: Recorder, for_s: float | None, sources: int, out: Path) -> int:
     loop = asyncio.get_running_loop()

@@ -170,6 +170,10 @@ class LiveFeed:
                 self._has_told_fault = True
                 self._session.tell(key, self._clock(), self._recorder.fault)
 
+    def tell(self, key: str, reason: str) -> None:
+        """Why something could not be had of a server, each once: its conditions, its metrics page."""
+        self._session.tell(key, self._clock(), reason)
+
     async def _stop_when(self, is_over: Callable[[], bool], pumps: Sequence[asyncio.Task[None]]) -> None:
         while not is_over() and not all(pump.done() for pump in pumps):
             await self._sleep(_OVER_POLL_S)
@@ -278,4 +282,4 @@ class LiveFeed:
     def _tell(self, channel: Channel, reason: str) -> None:
         if reason and self._told_reasons.get(channel.key) != reason:
             self._told_reasons[channel.key] = reason
-            self._session.tell(channel.key, self._clock(), reason)
+            self.tell(channel.key, reason)
