@@ -93,6 +93,7 @@ def _sum(blocks: list[Block]) -> object:
         ("0.5.16-standalone-timer", 422, 141, 91, 27030),
         ("0.5.16-crash-oom", 44, 0, 0, 0),
         ("0.5.16-crash-baddraft", 60, 0, 0, 0),
+        ("0.5.16-standalone-scheduler-killed", 48, 17, 1, 32),
     ],
 )
 def test_log_holds(name: str, lines: int, samples: int, prefills: int, new_tokens: int) -> None:
@@ -173,6 +174,14 @@ def test_signal_after_a_bare_traceback_is_the_same_end() -> None:
 def test_exception_of_a_scheduler_is_one_crash() -> None:
     crashes = [event for event in _events(_open("0.5.16-crash-oom.log")) if isinstance(event, Crashed)]
     assert [crash.detail for crash in crashes] == ["Scheduler hit an exception"]
+
+
+def test_a_scheduler_that_was_killed_is_a_crash_and_what_follows_is_its_exit() -> None:
+    events = _events(_open("0.5.16-standalone-scheduler-killed.log"))
+    assert [event.kind for event in events] == ["launch", "graph", "ready", "crash", "exit", "exit"]
+    assert [event.detail for event in events if isinstance(event, Crashed)] == [
+        "Subprocess scheduler_0 (pid=683) crashed with exit code -9"
+    ]
 
 
 def test_traceback_before_the_launch_line_is_a_crash() -> None:
