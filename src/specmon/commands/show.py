@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import select
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from functools import partial
@@ -24,6 +26,10 @@ from specmon.settings.names import settings_path
 if TYPE_CHECKING:
     from specmon.commands.handover import Notify
     from specmon.monitor.session import Session
+
+
+_HANGUP_LOOK_MS = 1000
+_HANGUP_GRACE_S = 3.0  # an orderly end takes less
 
 
 class SessionFeed(Feed, Protocol):
@@ -111,6 +117,32 @@ def _ended_by_signals(leave: Callable[..., object]) -> Iterator[None]:
     finally:
         for number in numbers:
             loop.remove_signal_handler(number)
+
+
+@contextmanager
+def ended_with_its_terminal() -> Iterator[None]:
+    """A terminal that is gone ends the program also where the screen cannot.
+
+    Textual 8.2.8 writes in a thread that dies with the terminal; what is drawn after that fills its queue, and then the
+    loop stands still for ever. A capture is whole up to the last second by then.
+    """
+    is_left = threading.Event()
+
+    def watch() -> None:
+        hangup = select.poll()
+        hangup.register(sys.stderr.fileno(), 0)  # POLLHUP needs no asking for
+        while not is_left.is_set():
+            if any(state & (select.POLLHUP | select.POLLERR) for _, state in hangup.poll(_HANGUP_LOOK_MS)):
+                if not is_left.wait(_HANGUP_GRACE_S):
+                    os._exit(128 + signal.SIGHUP)
+                return
+
+    if not is_in_browser() and hasattr(select, "poll"):
+        threading.Thread(target=watch, daemon=True, name="hangup").start()
+    try:
+        yield
+    finally:
+        is_left.set()
 
 
 def _can_write_utf8() -> bool:

@@ -1,0 +1,59 @@
+"""A terminal that is closed takes the program with it."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import sys
+import time
+from pathlib import Path
+
+STORY = Path(__file__).resolve().parents[2] / "fixtures" / "story"
+
+
+def waited_for(pid: int) -> int:
+    """How a process ended, which it has to do by itself."""
+    end = time.monotonic() + 90
+    while time.monotonic() < end:
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended == pid:
+            return status
+        time.sleep(0.1)
+    os.kill(pid, 9)
+    os.waitpid(pid, 0)
+    raise AssertionError("it outlived its terminal")
+
+
+def test_closed_terminal_leaves_no_process_behind(tmp_path: Path) -> None:
+    pid, terminal = pty.fork()
+    if pid == 0:
+        environment = {"HOME": str(tmp_path), "PATH": os.environ["PATH"], "TERM": "xterm-256color", "LANG": "C.UTF-8"}
+        words = ("-m", "specmon", "replay", str(STORY), "--speed", "10")
+        os.execve(sys.executable, [sys.executable, *words], environment)
+    shown, end = b"", time.monotonic() + 90
+    while b"tok/s" not in shown and time.monotonic() < end:
+        if select.select([terminal], [], [], 1.0)[0]:
+            shown += os.read(terminal, 65536)
+    assert b"tok/s" in shown
+    os.close(terminal)
+    waited_for(pid)
+
+
+STANDS_STILL = """
+import signal, sys, threading
+from specmon.commands.show import ended_with_its_terminal
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+with ended_with_its_terminal():
+    print("up", file=sys.stderr, flush=True)
+    threading.Event().wait()
+"""
+
+
+def test_closed_terminal_ends_a_program_whose_loop_stands_still() -> None:
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execv(sys.executable, [sys.executable, "-c", STANDS_STILL])
+    assert b"up" in os.read(terminal, 1000)
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(waited_for(pid)) == 129
