@@ -104,6 +104,7 @@ class SpecmonApp(PagedApp):
         self._look = self.look = Look(ascii_only)
         self._interval_s = interval_s
         self._ticks_since_drawn = 0
+        self._drawn_at = float("-inf")  # on the loop's clock; nothing yet
         self._theming = Theming(self, theme, theme_folders)
         self._held: Snapshot | None = None
         self._shown: tuple[object, ...] = ()
