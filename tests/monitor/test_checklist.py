@@ -138,6 +138,12 @@ def test_level_of_few_samples_is_no_evidence_unless_it_was_asked_for() -> None:
     assert points(session_of(others))["right_level"].state == "unknown"
 
 
+def test_another_level_of_a_few_samples_is_named_without_a_ratio() -> None:
+    base = BASE + decodes(100, 6, 640.0, running=8)
+    spec = SPEC + decodes(100, 15, 1600.0, running=8, accept=2.0)
+    assert "also measured on both: 8 (too few clean samples)" in points(session_of(base, spec))["right_level"].evidence
+
+
 def test_another_level_that_tells_another_story_is_a_failure() -> None:
     base = BASE + decodes(100, 15, 640.0, running=8)
     spec = SPEC + decodes(100, 15, 320.0, running=8, accept=2.0)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from specmon.analysis.comparison import SAMPLES_NEEDED, Comparison
 from specmon.monitor.life import Life
 from specmon.monitor.method import ClientEvidence, Finding, findings_of
 from specmon.monitor.snapshot import CheckPoint, Difference, Trust, TrustView
@@ -111,9 +112,9 @@ def _right_level(baseline: Life, speculative: Life, judged: Judged, *, is_level_
         f"compared at {load_of(judged.comparison)}, which is {shares[0]:.0%} of the baseline's samples "
         f"and {shares[1]:.0%} of the speculative server's"
     )
-    measured = {level.baseline.running: level.speedup for level in judged.levels if level.baseline is not None}
+    measured = {level.baseline.running: level for level in judged.levels if level.baseline is not None}
     inside = set(range(span[0], span[1] + 1))
-    others = [_with_speedup(each, speedup) for each, speedup in sorted(measured.items()) if each not in inside]
+    others = [_with_speedup(each, level) for each, level in sorted(measured.items()) if each not in inside]
     lonely = sorted({*counts[0], *counts[1]} - measured.keys() - inside)
     if others:
         evidence += f"; also measured on both: {_listed(others)}"
@@ -127,8 +128,13 @@ def _right_level(baseline: Life, speculative: Life, judged: Judged, *, is_level_
     return CheckPoint("right_level", "ok" if is_level_asked or is_usual else "unknown", evidence)
 
 
-def _with_speedup(running: int, speedup: float | None) -> str:
-    return str(running) if speedup is None else f"{running} ({speedup:.2f}×)"
+def _with_speedup(running: int, level: Comparison) -> str:
+    """A ratio of a few samples is none that could be set against the compared one."""
+    if level.baseline is None or level.speculative is None or level.speedup is None:
+        return str(running)
+    if min(level.baseline.clean, level.speculative.clean) < SAMPLES_NEEDED:
+        return f"{running} (too few clean samples)"
+    return f"{running} ({level.speedup:.2f}×)"
 
 
 def _listed(words: Sequence[str]) -> str:
