@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from array import array
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from specmon.analysis.columns import Column
 from specmon.analysis.sample import Sample
@@ -14,6 +14,22 @@ from specmon.analysis.stack import Stack
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+
+
+class Drafting(NamedTuple):
+    """How often each draft position was accepted in one sample, and in how many rounds."""
+
+    by_position: tuple[float, ...]  # 0..1, share of `rounds`
+    rounds: float  # draft rounds with a proposal
+    cycles: float  # draft rounds with or without one
+
+    @classmethod
+    def of(cls, sample: Sample) -> Drafting:
+        """Of a sample that tells its positions."""
+        return cls(sample.by_position, sample.drafting_rounds, sample.rounds)
+
+
+_NO_DRAFT = Drafting((), 0.0, 0.0)
 
 
 @dataclass(slots=True)
@@ -36,8 +52,8 @@ class CleanColumns:
     """The samples that count, one entry each, in line order."""
 
     __slots__ = (
-        "_by_position",
         "_cycle_ms",
+        "_drafting",
         "_running",
         "accept_len",
         "at",
@@ -62,7 +78,7 @@ class CleanColumns:
         self.graph = array("b")
         self.prompt_tok_s = Column()
         self._cycle_ms: Stack[float] | None = None  # None: as the identity gives it
-        self._by_position: list[tuple[float, ...]] | None = None
+        self._drafting: list[Drafting] | None = None
 
     def __len__(self) -> int:
         return len(self.index)
@@ -75,10 +91,10 @@ class CleanColumns:
                 self._cycle_ms = Stack("d", self.every_cycle_ms())
         if self._cycle_ms is not None:
             self._cycle_ms.append(sample.cycle_ms)
-        if self._by_position is not None or sample.by_position:
-            if self._by_position is None:
-                self._by_position = [()] * len(self)
-            self._by_position.append(sample.by_position)
+        if self._drafting is not None or sample.by_position:
+            if self._drafting is None:
+                self._drafting = [_NO_DRAFT] * len(self)
+            self._drafting.append(Drafting.of(sample) if sample.by_position else _NO_DRAFT)
         self.index.append(sample.index)
         self.at.append(sample.at)
         self.tok_s.append(sample.server_tok_s)
@@ -98,13 +114,13 @@ class CleanColumns:
         del self.graph[position]
         if self._cycle_ms is not None:
             del self._cycle_ms[position]
-        if self._by_position is not None:
-            del self._by_position[position]
+        if self._drafting is not None:
+            del self._drafting[position]
 
     @property
-    def by_position(self) -> list[tuple[float, ...]]:
-        """Shares by draft position; empty when no sample has any."""
-        return self._by_position or []
+    def drafting(self) -> list[Drafting]:
+        """The samples' shares by draft position; empty when no sample has any."""
+        return self._drafting or []
 
     @property
     def has_own_cycles(self) -> bool:
@@ -121,8 +137,8 @@ class CleanColumns:
         """Take many samples in, whose cycles are those of the identity."""
         if self._cycle_ms is not None:
             self._cycle_ms.extend(part.cycle_ms.data)
-        if self._by_position is not None:
-            self._by_position.extend([()] * len(part.at))
+        if self._drafting is not None:
+            self._drafting.extend([_NO_DRAFT] * len(part.at))
         self.index.extend(part.index.data)
         self.at.extend(part.at)
         self.tok_s.extend(part.tok_s)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
 
+from specmon.analysis.clean import Drafting
 from specmon.analysis.delivery import Delivery
 from specmon.analysis.estimate import Estimate, estimate_from, estimate_of_blocks
 from specmon.analysis.figures import LevelFigures, Throughput
@@ -36,13 +37,22 @@ def combine_levels(running: int, parts: Sequence[tuple[str, RankLevel | None]], 
         cycle_ms = None
         context_tokens = median_of(numbers_in_order(value for level in levels for value in level.recent_context))
         queued = median_of(numbers_in_order(value for level in levels for value in level.recent_queue))
+    drafting = [
+        each
+        for level in levels
+        for each in (level.clean.drafting if clean else level.recent_drafting)
+        if each.by_position
+    ]
+    pooled = _pooled_by_position(drafting)
     estimates = [estimate_of(level) for level in levels] if is_whole else []
     figures = figures_of(running, levels, samples=samples, decode=_sum_of(estimates), delivered=_delivered(parts))
     return replace(
         figures,
         tok_s=_throughput(levels) if is_whole else Throughput(),
         acceptance_rate=_acceptance_rate(levels),
-        accept_by_position=_by_position(levels, is_clean=clean > 0),
+        accept_by_position=_by_position(drafting),
+        pooled_by_position=pooled[0],
+        drafting_share=pooled[1],
         prompt_share=_prompt_share(levels, is_clean=clean > 0),
         cycle_ms=cycle_ms if is_whole else None,
         context_tokens=context_tokens,
@@ -220,14 +230,26 @@ def _acceptance_rate(levels: Sequence[RankLevel]) -> float | None:
     return math.fsum(level.accepted for level in levels) / drafted if drafted > 0 else None
 
 
-def _by_position(levels: Sequence[RankLevel], *, is_clean: bool) -> tuple[float, ...] | None:
-    """Medians of the shares, position by position; of all samples, when none is clean."""
-    shares = [
-        share
-        for level in levels
-        for share in (level.clean.by_position if is_clean else level.recent_by_position)
-        if share
-    ]
+def _pooled_by_position(drafting: Sequence[Drafting]) -> tuple[tuple[float, ...] | None, float | None]:
+    """The shares over all rounds together, and the share of the rounds that had a proposal.
+
+    A position that a shorter draft lacks was not accepted there.
+    """
+    told = [each for each in drafting if each.rounds > 0]
+    rounds = math.fsum(each.rounds for each in told)
+    if not rounds > 0:
+        return None, None
+    width = max(len(each.by_position) for each in told)
+    pooled = tuple(
+        math.fsum(each.rounds * each.by_position[at] for each in told if len(each.by_position) > at) / rounds
+        for at in range(width)
+    )
+    return pooled, rounds / math.fsum(each.cycles for each in told)
+
+
+def _by_position(drafting: Sequence[Drafting]) -> tuple[float, ...] | None:
+    """Medians of the shares, position by position."""
+    shares = [each.by_position for each in drafting]
     width = max(map(len, shares), default=0)
     columns = [sorted(share[position] for share in shares if len(share) > position) for position in range(width)]
     return tuple(middle for column in columns if (middle := median_of(column)) is not None) or None

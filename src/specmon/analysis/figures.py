@@ -43,6 +43,8 @@ class LevelFigures:
     accept_len: float | None = None
     acceptance_rate: float | None = None  # accepted / proposed, where the log counts both
     accept_by_position: tuple[float, ...] | None = None  # medians, 0..1
+    pooled_by_position: tuple[float, ...] | None = None  # by draft rounds, 0..1: with 1 for the bonus they add up to A
+    drafting_share: float | None = None  # rounds with a proposal / all, where positions are told
     prompt_share: float | None = None  # prompt tokens for each generated one, where no prefill lines are
     cycle_ms: float | None = None
     context_tokens: float | None = None  # per request

@@ -7,7 +7,7 @@ from collections import Counter, deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from specmon.analysis.clean import CleanColumns
+from specmon.analysis.clean import CleanColumns, Drafting
 from specmon.analysis.delivery import Delivery
 from specmon.analysis.median import RunningMedian
 from specmon.analysis.rules import MOVED_AFTER, OUTLIER_FACTOR, OUTLIER_NEEDS, Rule
@@ -59,8 +59,8 @@ class RankLevel:
         "median",
         "moves",
         "outliers",
-        "recent_by_position",
         "recent_context",
+        "recent_drafting",
         "recent_prompt_tok_s",
         "recent_queue",
         "running",
@@ -90,7 +90,7 @@ class RankLevel:
         self.recent_context: deque[float] = deque(maxlen=_RECENT)  # of all samples: for a level without a clean one
         self.recent_queue: deque[float] = deque(maxlen=_RECENT)
         self.recent_prompt_tok_s: deque[tuple[float, float]] = deque(maxlen=_RECENT)  # with the decoded tok/s
-        self.recent_by_position: deque[tuple[float, ...]] = deque(maxlen=_RECENT)
+        self.recent_drafting: deque[Drafting] = deque(maxlen=_RECENT)
         self._can_move = True
         self.median = RunningMedian(everything=self._known_cycles_ms)
         self.streak: list[Sample] = []  # outliers since the last sample that was none
@@ -116,7 +116,7 @@ class RankLevel:
         if sample.prompt_tok_s == sample.prompt_tok_s:
             self.recent_prompt_tok_s.append((sample.prompt_tok_s, sample.tok_s))
         if sample.by_position:
-            self.recent_by_position.append(sample.by_position)
+            self.recent_drafting.append(Drafting.of(sample))
         if sample.accept_len == sample.accept_len:  # not NaN
             self.accept_sum += sample.accept_len * sample.cycles
             self.accept_cycles += sample.cycles

@@ -50,3 +50,12 @@ class Sample:
     accepted: float
     prompt_tok_s: float = math.nan  # prompt tokens/s of the same window, where no prefill lines are
     by_position: tuple[float, ...] = ()  # share of draft rounds in which each position was accepted
+
+    @property
+    def drafting_rounds(self) -> float:
+        """The rounds that `by_position` are shares of: at most all, as some cycles may go without a proposal."""
+        gained = math.fsum(self.by_position)
+        # Shares come with three digits, so of few accepted tokens they cannot tell the rounds.
+        if not gained > 0 or not self.accepted > 0:
+            return self.rounds
+        return min(self.rounds, self.accepted / gained)

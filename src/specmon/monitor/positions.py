@@ -10,7 +10,7 @@ from specmon.monitor.life import Life
 from specmon.monitor.phaserecords import AcceptanceView
 from specmon.monitor.snapshot import Role
 
-_FITS_WITHIN = 0.02  # of the accept length, for medians over windows
+_FITS_WITHIN = 0.02  # of the accept length, for rates that the log rounds
 _EXACT_WITHIN = 0.005  # for counters of the same moments
 _WHY = {
     "sglang": "SGLang's log tells only the mean accept length",
@@ -26,14 +26,11 @@ def acceptance_view(life: Life | None, engine: str | None, level: LevelFigures |
         return AcceptanceView(reason="no line of a server yet")
     if life.role is Role.BASELINE:
         return AcceptanceView(reason="a baseline drafts nothing")
+    if level is not None and level.pooled_by_position:
+        return _checked(level.pooled_by_position, level.accept_len, "log", _FITS_WITHIN, _why_off(level, engine))
     if level is not None and level.accept_by_position:
-        return _checked(
-            level.accept_by_position,
-            level.accept_len,
-            "log",
-            _FITS_WITHIN,
-            "the positions are medians over the newest samples, the accept length pools all of the level",
-        )
+        medians = "the positions are medians over samples, as the log does not count draft rounds"
+        return _checked(level.accept_by_position, level.accept_len, "log", _FITS_WITHIN, medians)
     totals = life.counters.totals
     if totals is not None and totals.by_position:
         return _checked(
@@ -45,6 +42,16 @@ def acceptance_view(life: Life | None, engine: str | None, level: LevelFigures |
         )
     accept = level.accept_len if level is not None else None
     return AcceptanceView(accept_len=accept, reason=_WHY.get(engine or "", "this log does not tell it"))
+
+
+def _why_off(level: LevelFigures, engine: str | None) -> str:
+    # vLLM counts no round without a proposal; llama.cpp's cycles are all of a request's.
+    if engine == "llama.cpp" and level.drafting_share is not None and level.drafting_share < 1 - _FITS_WITHIN:
+        return (
+            f"the positions are of the {level.drafting_share:.0%} of the cycles that had a draft, the accept length is "
+            "of all"
+        )
+    return "the log's rates by position and its counts of accepted tokens do not fit each other"
 
 
 def _checked(
