@@ -37,6 +37,10 @@ def _run(args: list[str] | None) -> int:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # Plugins for pydantic that others have installed have no business here, and looking for them takes time.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    if "_SPECMON_COMPLETE" in os.environ:
+        from specmon.commands.completion import set_up_completion
+
+        set_up_completion(cli)
     try:
         result = cli.main(args=args, prog_name="specmon", standalone_mode=False)
         sys.stdout.flush()
@@ -561,3 +565,17 @@ def config_keys() -> int:
     from specmon.commands.config import keys as run
 
     return run()
+
+
+@cli.command(short_help="Print the script that makes your shell complete.", epilog="Example: specmon completion bash")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(**given: Any) -> int:
+    """Print the script that makes a shell complete commands, options, hosts, sessions, references, themes and logs.
+
+    bash: put `eval "$(specmon completion bash)"` into ~/.bashrc. zsh: the same with zsh into ~/.zshrc. fish:
+    `specmon completion fish > ~/.config/fish/completions/specmon.fish`. Behind HOST: the files of the host are listed
+    over SSH, where no password is needed.
+    """
+    from specmon.commands.completion import print_script
+
+    return print_script(program=cli, **given)
