@@ -56,9 +56,18 @@ class _Page(BaseHTTPRequestHandler):
         pass
 
 
+class _Html(_Page):
+    def do_GET(self) -> None:
+        body = b"<!DOCTYPE html><html><body>A proxy's word</body></html>\n"
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
 @contextmanager
-def serving() -> Iterator[int]:
-    with _Counting(("127.0.0.1", 0), _Page) as server:
+def serving(page: type[_Page] = _Page) -> Iterator[int]:
+    with _Counting(("127.0.0.1", 0), page) as server:
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         try:
             yield server.server_address[1]
@@ -100,6 +109,29 @@ def test_wanted_key_is_told_while_a_log_is_captured(environment: dict[str, str],
             process.communicate(timeout=20)
     assert "wants an API key (put the header value, as `Bearer KEY`, into a variable NAME and give" in told
     assert "--metrics-header-env localhost=NAME" in told
+
+
+@pytest.mark.parametrize(
+    ("page", "said"), [(_Page, "wants an API key (put the header value"), (_Html, "not used: HTML. The address is")]
+)
+def test_page_that_gives_nothing_is_told_once_beside_plain_lines(
+    environment: dict[str, str], tmp_path: Path, page: type[_Page], said: str
+) -> None:
+    log = tmp_path / "base.log"
+    with serving(page) as port:
+        log.write_text(baseline_log().replace("port=30017", f"port={port}"))
+        follow = ("connect", "local:", "--baseline", str(log), "--plain", "--interval", "0.2")
+        with running(follow, environment, tmp_path) as process:
+            assert process.stderr is not None
+            assert process.stdout is not None
+            seen = [next(line for line in iter(process.stderr.readline, "") if said in line)]
+            for _ in range(12):  # some more sets of lines
+                assert process.stdout.readline()
+            process.send_signal(signal.SIGINT)
+            _, rest = process.communicate(timeout=20)
+    told = [line for line in (*seen, *rest.splitlines()) if said in line]
+    assert len(told) == 1
+    assert told[0].startswith(f"specmon: 127.0.0.1:{port}: ")
 
 
 @pytest.mark.parametrize("form", ["named", "beside", "packed", "capture"])

@@ -6,6 +6,7 @@ import asyncio
 import os
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path, PurePosixPath
 
 import click
@@ -122,6 +123,8 @@ def connect(
                     asking = asyncio.create_task(choose_sides(prompt, session, found, channels))
             recorder = None if record is None else recorder_of(record, session, channels)
             feed = LiveFeed(session, channels, clock=time.time, recorder=recorder, past=depth, arrivals=arrivals)
+            if is_plain or not has_screen():
+                feed.telling = partial(_warn, session)
             try:
                 status = await show(
                     feed,
@@ -144,6 +147,11 @@ def connect(
             return 2 if len(feed.refusals) == len(channels) + len(arrivals) else status
 
     return asyncio.run(run())
+
+
+def _warn(session: Session, key: str, reason: str) -> None:
+    """Plain lines have no list of events: what could not be had of a server goes to stderr."""
+    click.echo(f"specmon: {visible(f'{session.names().get(key, key)}: {reason}').rstrip('.')}.", err=True)
 
 
 async def named_channels(

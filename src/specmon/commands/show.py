@@ -20,8 +20,9 @@ from specmon.commands.asking import UserPrompt
 from specmon.monitor.announcing import Announcer
 from specmon.monitor.feed import Feed
 from specmon.references.effects import known_effects
-from specmon.reports.plain import plain_lines
+from specmon.reports.plain import phase_notices, plain_lines
 from specmon.settings.names import settings_path
+from specmon.visible import visible
 
 if TYPE_CHECKING:
     from specmon.commands.handover import Notify
@@ -75,7 +76,8 @@ async def show(
     if is_plain or not has_screen():
         if notify is not None:
             notify.failed = partial(click.echo, err=True)
-        await print_lines(feed, interval_s=interval_s, write=click.echo, is_ascii=is_ascii, notify=notify)
+        warn = partial(click.echo, err=True)
+        await print_lines(feed, interval_s=interval_s, write=click.echo, warn=warn, is_ascii=is_ascii, notify=notify)
         return 0
     from specmon.commands.handover import SessionHandover
     from specmon.ui.app import SpecmonApp
@@ -154,12 +156,13 @@ async def print_lines(
     *,
     interval_s: float,
     write: Callable[[str], object],
+    warn: Callable[[str], object],
     is_ascii: bool = False,
     notify: Notify | None = None,
 ) -> None:
-    """Print a set of lines every interval, and a last one when the feed has ended."""
+    """Print a set of lines every interval, and a last one when the feed has ended; `warn` gets each notice once."""
     running = asyncio.ensure_future(feed.run())
-    printed, announcer = "", Announcer()
+    printed, announcer, warned = "", Announcer(), set[tuple[str, str]]()
     try:
         while not running.done():
             await asyncio.wait({running}, timeout=interval_s)
@@ -167,6 +170,11 @@ async def print_lines(
             announcement = announcer.see(picture.headline, asyncio.get_running_loop().time())
             if announcement is not None and notify is not None:
                 notify.tell(announcement, picture)
+            for name, notice in phase_notices(picture):
+                # The figures before the colon change with every look.
+                if (key := (name, notice.partition(": ")[2] or notice)) not in warned:
+                    warned.add(key)
+                    warn(f"specmon: {visible(f'{name}: {notice}')}")
             text = "\n".join((*plain_lines(picture, is_ascii=is_ascii), ""))
             if text != printed or not running.done():
                 write(text)

@@ -118,6 +118,7 @@ class LiveFeed:
         self._told_reasons: dict[str, str] = {}  # by channel
         self.news = asyncio.Event()  # set by whatever comes; cleared by the one who waits for it
         self.refusals: list[str] = []  # one sentence a channel that will not open
+        self.telling: Callable[[str, str], object] | None = None  # hears what `tell` adds: key and reason
 
     @property
     def controls(self) -> None:
@@ -173,6 +174,8 @@ class LiveFeed:
     def tell(self, key: str, reason: str) -> None:
         """Why something could not be had of a server, each once: its conditions, its metrics page."""
         self._session.tell(key, self._clock(), reason)
+        if self.telling is not None:
+            self.telling(key, reason)
 
     async def _stop_when(self, is_over: Callable[[], bool], pumps: Sequence[asyncio.Task[None]]) -> None:
         while not is_over() and not all(pump.done() for pump in pumps):

@@ -42,6 +42,12 @@ def plain_lines(snapshot: Snapshot, *, is_ascii: bool = False) -> list[str]:
     return [line.translate(_ASCII_BARS).translate(_ASCII) for line in shown] if is_ascii else shown
 
 
+def phase_notices(snapshot: Snapshot) -> list[tuple[str, str]]:
+    """What is to be said of phase lines and metrics pages of the two that are compared: server and notice."""
+    views = (view for view in (snapshot.baseline, snapshot.speculative) if view is not None)
+    return [(view.name, notice) for view in views for notice in view.phases.notices]
+
+
 def _phases(snapshot: Snapshot) -> str:
     """ "cycle base decode 15.7 …; spec draft 0.61 verify 28.7 (96 %) … ms (probe); verify 1.83× …"; "" without any."""
     told = []
