@@ -31,11 +31,12 @@ def decode(
     queue: int = 0,
     usage: float = 0.1,
     graph: bool = True,
+    context: int = 300,
 ) -> str:
     """A decode line of 0.5.x."""
     accepted = "" if accept is None else f"accept len: {accept:.2f}, accept rate: 0.50, "
     body = (
-        f"Decode batch, #running-req: {running}, #token: {300 * running}, token usage: {usage:.2f}, {accepted}"
+        f"Decode batch, #running-req: {running}, #token: {context * running}, token usage: {usage:.2f}, {accepted}"
         f"cuda graph: {graph}, gen throughput (token/s): {tok_s:.2f}, #queue-req: {queue}, "
     )
     return plain(second, body, tag)

@@ -70,6 +70,16 @@ def test_moved_level_tells_what_it_was() -> None:
         if notice.kind == "outliers"
     ]
     assert "after 10 clean samples: cycle 10.0 → 20.0 ms (+100.0 %)" in text
+    assert "Find out what changed on the host then; --until" in text
+    assert "context" not in text
+
+
+@pytest.mark.parametrize(("context", "is_named"), [(9_000, True), (330, False), (100, False)])
+def test_move_of_a_growing_context_names_the_context(context: int, is_named: bool) -> None:
+    log = decodes(0, 11) + "".join(decode(5 + 0.8 * step, 50.0, context=context) for step in range(8))
+    (text,) = [notice.text for notice in notices_of(server_of(log), is_finished=True) if notice.kind == "outliers"]
+    assert ("The contexts grew from 300 to 9,000 tokens a request" in text) is is_named
+    assert ("Find out what changed on the host then" in text) is not is_named
 
 
 def test_answers_without_any_statistics_are_told_at_the_end() -> None:

@@ -12,7 +12,7 @@ from specmon.analysis.delivery import Delivery
 from specmon.analysis.median import RunningMedian
 from specmon.analysis.rules import MOVED_AFTER, OUTLIER_FACTOR, OUTLIER_NEEDS, Rule
 from specmon.analysis.sample import Sample
-from specmon.analysis.spread import Ranked
+from specmon.analysis.spread import Ranked, median_of
 from specmon.events import Graph
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ class Move:
     clean: int
     cycle_ms: float | None
     accept_len: float | None = None
+    context_tokens: float | None = None  # per request
 
 
 class RankLevel:
@@ -201,7 +202,8 @@ class RankLevel:
         """Five outliers in a row are a new level of speed: only what comes from there on counts."""
         if not self._can_move:
             return self._join(newest, changed)
-        self.moves.append(Move(self.running, len(self.clean), self.median.value, self._clean_accept_len()))
+        context = median_of(sorted(tokens for tokens in self.clean.context_tokens if tokens == tokens))
+        self.moves.append(Move(self.running, len(self.clean), self.median.value, self._clean_accept_len(), context))
         changed.extend(Judgement(index, Rule.SUPERSEDED) for index in self.clean.index)
         streak, self.streak = self.streak, []
         self.clean = CleanColumns(self.running)

@@ -12,6 +12,7 @@ from specmon.monitor.phasenotices import MUCH_PROMPT
 from specmon.monitor.server import ServerMonitor
 
 _HALF = 0.5
+_LONGER_CONTEXT = 1.25  # times the tokens a request had before
 _MANY_OUTLIERS = 0.1
 _ANSWERS_WITHOUT_STATS_S = 60.0
 
@@ -155,8 +156,8 @@ def of_level(level: LevelFigures) -> list[Notice]:
             Notice(
                 "outliers",
                 f"At {level.running} running the speed moved after {move.clean} clean samples: {what}; "
-                "the figures count only what came since. Find out what changed on the host then; --until gives the "
-                "time before.",
+                f"the figures count only what came since. {_what_to_do(move.context_tokens, level.context_tokens)}; "
+                "--until gives the time before.",
             )
         )
     elif level.outliers > _MANY_OUTLIERS * level.counted:
@@ -168,6 +169,17 @@ def of_level(level: LevelFigures) -> list[Notice]:
             )
         )
     return found
+
+
+def _what_to_do(before: float | None, now: float | None) -> str:
+    """Longer contexts make a cycle longer by themselves, and then nothing need have happened on the host."""
+    if before is None or now is None or now < _LONGER_CONTEXT * before:
+        return "Find out what changed on the host then"
+    return (
+        f"The contexts grew from {before:,.0f} to {now:,.0f} tokens a request, and attention to a longer context takes "
+        "longer: that alone may be it. Compare at like lengths of prompt and answer; if it is slower there too, find "
+        "out what changed on the host"
+    )
 
 
 def _ratio(prompt_share: float | None) -> str:
