@@ -73,7 +73,15 @@ def _silence_stdout() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-@click.group(cls=SettledGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=SettledGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="\b\nBegin with one of these:\n"
+    "  specmon demo            a true story in 90 seconds; needs no host and no log\n"
+    "  specmon discover        the LLM servers of this machine; `specmon discover HOST` those of another\n"
+    "  specmon connect HOST    follow the servers of a host; `local:` is this machine\n"
+    "  specmon summary LOG...  what logs come to that you already have",
+)
 @click.version_option(__version__, "-V", "--version", message="specmon %(version)s")
 def cli() -> None:
     """Is speculative decoding really faster, and is the baseline the one you think it is?
@@ -579,3 +587,11 @@ def completion(**given: Any) -> int:
     from specmon.commands.completion import print_script
 
     return print_script(program=cli, **given)
+
+
+@cli.command(short_help="Print the manual page.", epilog="Example: specmon man | man -l -")
+def man() -> int:
+    """Print the manual page, in the language of man(1)."""
+    from specmon.commands.manual import print_manual
+
+    return print_manual(program=cli)

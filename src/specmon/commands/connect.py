@@ -19,6 +19,7 @@ from specmon.commands.dialects import reader_of
 from specmon.commands.handover import Notify, chosen_webhook
 from specmon.commands.page_access import PageOptions, page_access
 from specmon.commands.places import Hosts, SshOptions, open_source, parse_sides, resolved
+from specmon.commands.progress import waiting
 from specmon.commands.reaching import join_later, soon
 from specmon.commands.recording import recorder_of
 from specmon.commands.reference import chosen_reference, other_references
@@ -293,7 +294,8 @@ async def found_channels(
 async def looked_at(machines: Sequence[Target]) -> list[tuple[Target, Discovery]]:
     """What runs on the machines; one on which nothing was found is told."""
     await reach(machines)
-    found = await survey(machines)
+    with waiting(f"looking for servers on {', '.join(machine.name for machine in machines)}"):
+        found = await survey(machines)
     for machine, discovery in found:
         tell_empty(machine, discovery)
     return found

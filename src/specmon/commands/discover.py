@@ -11,6 +11,7 @@ import click
 
 from specmon.commands.connect import reach, rivals_sentence
 from specmon.commands.places import Hosts, SshOptions
+from specmon.commands.progress import waiting
 from specmon.commands.survey import (
     THIS_MACHINE,
     Candidate,
@@ -38,9 +39,10 @@ def discover(*, hosts: Sequence[str], form: str, ssh: SshOptions) -> int:
         async with Hosts(ssh) as open_hosts:
             machines = [machine_of(word, open_hosts) for word in dict.fromkeys(hosts or (THIS_MACHINE,))]
             await reach(machines)
-            found = await survey(machines)
-            choice = choose(found)
-            return found, choice, await finished_run(choice, found)
+            with waiting(f"looking for servers on {', '.join(machine.name for machine in machines)}"):
+                found = await survey(machines)
+                choice = choose(found)
+                return found, choice, await finished_run(choice, found)
 
     found, choice, ended = asyncio.run(run())
     if form == "json":

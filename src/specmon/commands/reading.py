@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from specmon.commands.places import Hosts, SshOptions, local_folder, open_source, resolved
+from specmon.commands.progress import Progress, progress
 from specmon.errors import ConfigError, SpecmonError
 from specmon.monitor.session import Session
 from specmon.monitor.snapshot import Role
 from specmon.sources.address import LocalPlace, SourceAddress
 from specmon.sources.events import Chunk, Refused, SourceEvent
-from specmon.sources.files import is_pipe, read_whole
+from specmon.sources.files import is_compressed, is_pipe, read_whole
 
 if TYPE_CHECKING:
     from specmon.captures.reader import CapturedLog
@@ -109,11 +110,12 @@ async def _read(session: Session, address: SourceAddress, role: Role | None, hos
         return
     key = _next_key(session)
     session.add(key, address.name, role=role, label=address.label)
-    if isinstance(address.place, LocalPlace) and _is_at_hand(address):
-        _feed(session, key, read_whole(address.place.path))
-    else:
-        async for event in open_source(address, hosts, follow=False).events():
-            _feed(session, key, (event,))
+    with progress(f"reading {address.name}", size_of(address)) as shown:
+        if isinstance(address.place, LocalPlace) and _is_at_hand(address):
+            _feed(session, key, read_whole(address.place.path), shown)
+        else:
+            async for event in open_source(address, hosts, follow=False).events():
+                _feed(session, key, (event,), shown)
     session.finish(key)
 
 
@@ -121,7 +123,8 @@ def _read_captured(session: Session, folder: Path, log: CapturedLog, role: Role 
     key = _next_key(session)
     declared = role or (None if log.server.role == "unknown" else Role(log.server.role))
     session.add(key, str(folder / log.path.name), role=declared)
-    _feed(session, key, _captured_events(log))
+    with progress(f"reading {folder / log.path.name}") as shown:
+        _feed(session, key, _captured_events(log), shown)
     session.finish(key)
     lives = session.server(key).lives
     if len(lives) == len(log.lives):  # each restart was seen by both: then nothing is to be guessed
@@ -131,6 +134,17 @@ def _read_captured(session: Session, folder: Path, log: CapturedLog, role: Role 
         session.attach_fingerprint(key, log.lives[-1].fingerprint)
 
 
+def size_of(address: SourceAddress) -> int | None:
+    """How many bytes a plain file of this machine has; None when that cannot be told before it is read."""
+    place = address.place
+    if not isinstance(place, LocalPlace) or is_compressed(place.path):
+        return None
+    try:
+        return Path(place.path).stat().st_size
+    except (OSError, ValueError):
+        return None
+
+
 def _captured_events(log: CapturedLog) -> Iterator[SourceEvent]:
     offset = 0
     for data in log.chunks():
@@ -138,11 +152,13 @@ def _captured_events(log: CapturedLog) -> Iterator[SourceEvent]:
         offset += len(data)
 
 
-def _feed(session: Session, key: str, events: Iterable[SourceEvent]) -> None:
+def _feed(session: Session, key: str, events: Iterable[SourceEvent], shown: Progress | None = None) -> None:
     for event in events:
         session.feed(key, event)
         if isinstance(event, Refused):
             raise ConfigError(event.reason)
+        if shown is not None and isinstance(event, Chunk):
+            shown.advance(len(event.data))
 
 
 def _give_up(session: Session, address: SourceAddress, role: Role | None, error: SpecmonError) -> str:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import math
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
-from specmon.captures.reader import Capture, CapturedLog, is_capture, open_capture
+from specmon.captures.reader import Arrivals, Capture, CapturedLog, is_capture, open_capture
 from specmon.commands.dialects import reader_of
 from specmon.commands.metrics import ZONE_STEP_S, GivenMetrics, clock_shift, metrics_by_server, pages_of, read_metrics
 from specmon.commands.places import (
@@ -23,12 +24,13 @@ from specmon.commands.places import (
     readable_file,
     resolved,
 )
+from specmon.commands.progress import progress
 from specmon.commands.reference import chosen_reference, other_references
 from specmon.commands.show import has_screen, show
 from specmon.commands.span import chosen_window
-from specmon.errors import ConfigError, UnreadableInput
+from specmon.errors import ConfigError, SpecmonError, UnreadableInput
 from specmon.feeds.replay import Look, ReplayFeed, ReplayLog
-from specmon.feeds.timeline import timeline_of
+from specmon.feeds.timeline import Timeline, timeline_of
 from specmon.formats.reader import LogReader
 from specmon.formats.window import TimeWindow
 from specmon.monitor.asking import asked_load
@@ -166,15 +168,32 @@ async def _join(
         cast.captures.append(capture)
         for log in capture.logs:
             path = _unpacked(log, stack) if log.is_packed else log.path
-            timeline = timeline_of(path, log.arrivals, reader=reader)
+            timeline = await _timeline(path, log.arrivals, reader)
             declared = role or (Role(log.server.role) if log.server.role != "unknown" else None)
             source = f"{log.server.host}:{log.server.source}" if log.server.host else log.path.name
             cast.add(ReplayLog(cast.next_key, path, timeline, log.lives), source, declared, None, log.path)
         return
     path = await _as_file(address, hosts, stack)
-    timeline = timeline_of(path, reader=reader)
+    timeline = await _timeline(path, None, reader)
     lies_at = Path(address.place.path) if isinstance(address.place, LocalPlace) else None
     cast.add(ReplayLog(cast.next_key, path, timeline), address.name, role, address.label, lies_at)
+
+
+async def _timeline(path: Path, arrivals: Arrivals | None, reader: Callable[[], LogReader]) -> Timeline:
+    """The timeline of a log, read in a thread: the loop stays free for Ctrl+C, which ends the reading."""
+    is_over = threading.Event()
+    size = await asyncio.to_thread(lambda: path.stat().st_size)
+    with progress(f"reading {path.name}", size) as shown:
+
+        def advance(size: int) -> None:
+            if is_over.is_set():
+                raise SpecmonError("the reading was interrupted")
+            shown.advance(size)
+
+        try:
+            return await asyncio.to_thread(timeline_of, path, arrivals, reader=reader, advance=advance)
+        finally:
+            is_over.set()
 
 
 def _unpacked(log: CapturedLog, stack: ExitStack) -> Path:

@@ -58,17 +58,21 @@ def read_chunks(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def timeline_of(
-    path: Path, arrivals: Arrivals | None = None, *, reader: Callable[[], LogReader] = LogReader
+    path: Path,
+    arrivals: Arrivals | None = None,
+    *,
+    reader: Callable[[], LogReader] = LogReader,
+    advance: Callable[[int], object] = lambda _: None,
 ) -> Timeline:
     """Read a log through and say when what was written.
 
     Stamps of whole seconds hold several lines; these are spread evenly over their second, so that a replay
     does not jump. With `arrivals` (a capture) the file's own stamps are not needed and not used. A log
-    without any stamp is there from the beginning.
+    without any stamp is there from the beginning. `advance` hears how many bytes more are read; what it raises ends it.
     """
     stamps = _Stamps()
     size = 0
-    for blocks in _blocks(read_chunks(path), reader()):
+    for blocks in _blocks(_counted(read_chunks(path), advance), reader()):
         stamps.add(blocks)
         size = max([size, *(block.end for block in blocks)])
     size = max(size, path.stat().st_size)
@@ -85,6 +89,12 @@ def newest_stamp(path: Path) -> float | None:
     for blocks in _blocks(chunks, LogReader()):
         stamps.add(blocks)
     return stamps.at[-1] if stamps.at else None
+
+
+def _counted(chunks: Iterable[tuple[int, bytes]], advance: Callable[[int], object]) -> Iterator[tuple[int, bytes]]:
+    for offset, data in chunks:
+        yield offset, data
+        advance(len(data))
 
 
 def _blocks(chunks: Iterable[tuple[int, bytes]], reader: LogReader) -> Iterator[list[Block]]:
