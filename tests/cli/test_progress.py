@@ -33,7 +33,7 @@ class ManualClock:
         ("reading base.log", 102_000_000, 300_000_000, 80, "reading base.log: 34 % of 300 MB (Ctrl+C ends it)"),
         ("reading base.log", 5_000, None, 80, "reading base.log: 5 kB (Ctrl+C ends it)"),
         ("reading grown.log", 12, 10, 80, "reading grown.log: 100 % of 0 kB (Ctrl+C ends it)"),
-        ("reading /a/long/path.log", 1, 4_000_000, 45, "reading ...g.log: 0 % of 4 MB (Ctrl+C ends it)"),
+        ("reading /a/long/path.log", 1, 4_000_000, 45, "reading ....log: 0 % of 4 MB (Ctrl+C ends it)"),
     ],
 )
 def test_line_tells_what_is_read_and_how_far(what: str, done: int, total: int | None, width: int, line: str) -> None:
