@@ -181,6 +181,7 @@ async def test_one_connection_gives_flags_environment_versions_and_gpus(host: Ho
     assert found.gpu is not None
     assert (found.gpu["names"], found.gpu["power_limit_w"], found.gpu["count"]) == ("NVIDIA H200", 700.0, 1)
     assert "sm_clock_set_mhz" not in found.gpu  # [N/A]
+    assert found.gpu["uuids"] == ["GPU-1"]
     assert found.unread == ()
     assert SECRET not in repr(seen)
 

@@ -59,6 +59,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         ("version", "not_yet_invented", "matters"),
         ("gpu", "power_limit_w", "matters"),
         ("gpu", "not_yet_invented", "matters"),
+        ("gpu", "uuids", "noise"),
     ],
 )
 def test_weight_of_a_setting(kind: str, name: str, word: str) -> None:

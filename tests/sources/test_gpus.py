@@ -45,6 +45,7 @@ def test_genuine_answer_is_read() -> None:
         "mig": "Disabled",
         "pcie_gen_max": 5,
         "pcie_lanes": 16,
+        "uuids": ["GPU-835a8c48-267b-4106-47c2-2390c2ca3c93"],
     }
 
 
@@ -67,6 +68,22 @@ def test_what_all_gpus_share_is_told_once() -> None:
 def test_only_the_gpus_that_the_process_sees_count(visible: str | None, count: int) -> None:
     rows = [row(index) for index in range(3)]
     assert table(*rows, visible=visible, fields=OLD_GPU_FIELDS)["count"] == count
+
+
+@pytest.mark.parametrize(
+    ("visible", "uuids"),
+    [(None, ["GPU-00", "GPU-11", "GPU-22"]), ("2,0", ["GPU-22", "GPU-00"]), ("1,9,0", ["GPU-11"])]
+    + [(word, None) for word in ("", "MIG-x", "NoDevFiles")],
+)
+def test_devices_are_named_in_the_order_of_the_process_or_not_at_all(
+    visible: str | None, uuids: list[str] | None
+) -> None:
+    rows = [row(index) for index in range(3)]
+    assert table(*rows, visible=visible, fields=OLD_GPU_FIELDS).get("uuids") == uuids
+
+
+def test_slices_of_a_device_are_not_told_apart() -> None:
+    assert "uuids" not in table(H200.replace("Enabled, Disabled", "Enabled, Enabled"))
 
 
 @pytest.mark.parametrize(

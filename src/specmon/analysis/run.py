@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from specmon.analysis.lines import Lines
 
 FIGURES_AGE = 500  # a level's figures for the screen may lack one sample in so many
+_NEWEST_MOMENTS = 500  # of each level
 _REPLAYABLE = 512  # records that are kept so that an early line can be read in the light of a later one
 
 Replay = Callable[["RunStatistics"], object]
@@ -298,6 +299,16 @@ class RunStatistics:
             if band.low <= running <= band.high
         )
         return self._as_known(combine_band(band, ranks, samples=samples))
+
+    def moments(self, low: int = 1, high: int | None = None) -> list[float]:
+        """When the newest clean samples came, of all levels from `low` to `high` requests; in order, s."""
+        found: list[float] = []
+        for tag in self.counted_ranks:
+            for running, level in self._ranks[tag].levels.items():
+                if low <= running and (high is None or running <= high):
+                    at = level.clean.at
+                    found += (at[place] for place in range(max(0, len(at) - _NEWEST_MOMENTS), len(at)))
+        return sorted(each for each in found if each == each)
 
     @property
     def samples_by_level(self) -> dict[int, int]:

@@ -76,8 +76,8 @@ class CaptureWorld:
         count, name = table.get("count"), table.get("names")
         if not isinstance(count, int) or not isinstance(name, str):
             return Gpus()
-        fields = ("index", "uuid", "name")
-        return Gpus(tuple(dict(zip(fields, (f"{n}", f"GPU-{n}", name), strict=True)) for n in range(count)), "", fields)
+        fields = ("index", "name")
+        return Gpus(tuple(dict(zip(fields, (f"{n}", name), strict=True)) for n in range(count)), "", fields)
 
 
 def _family(log: CapturedLog, life: Life) -> tuple[RunningProcess, RunningProcess]:

@@ -135,6 +135,9 @@ def fingerprint_of(
     if gpus is not None and gpus.reason:
         unread.append(f"GPUs: {gpus.reason}")
     table = None if gpus is None else gpus.table(env.get("CUDA_VISIBLE_DEVICES"))
+    is_apart = server.keeper is not None and server.keeper.kind != "unit"  # may count GPUs of its own from 0
+    if table is not None and (is_apart or server.env_reason):
+        table.pop("uuids", None)
     gpu: dict[str, JsonValue] | None = None if table is None else {name: _json(value) for name, value in table.items()}
     return Fingerprint(
         flags=dict(server.flags),

@@ -132,6 +132,8 @@ def _verdict(
     if judged.comparison.is_delivery_different and comparison.delivered_speedup is not None:
         sentence += f", delivered {comparison.delivered_speedup:.2f}×"
     parts = []
+    if judged.shared:
+        parts.append("! both on the same GPUs at the same time: each slows the other")
     if judged.elsewhere:
         parts.append(f"! {judged.elsewhere}")
     if others := [difference.name for difference in differences if difference.weight == "matters"]:

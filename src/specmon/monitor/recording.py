@@ -80,8 +80,16 @@ def recording_of(
         engine=server.engine,
         engine_version=(life.conditions.versions or {}).get("engine"),
         model=None if life.launch is None else life.launch.model,
-        fingerprint=life.conditions,
+        fingerprint=_without_uuids(life.conditions),
     )
+
+
+def _without_uuids(conditions: Fingerprint) -> Fingerprint:
+    """Which devices of a kind they were is nothing that a reference holds for."""
+    gpu = conditions.gpu
+    if gpu is None or "uuids" not in gpu:
+        return conditions
+    return conditions.model_copy(update={"gpu": {name: value for name, value in gpu.items() if name != "uuids"}})
 
 
 def _why_nothing(server: ServerMonitor) -> str:

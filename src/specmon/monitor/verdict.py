@@ -19,6 +19,7 @@ from specmon.analysis.comparison import (
 from specmon.analysis.figures import LevelFigures, RunFigures
 from specmon.analysis.load import Band, common_band
 from specmon.monitor.life import Life
+from specmon.monitor.samegpus import same_gpus
 from specmon.monitor.snapshot import Role
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ class Judged:
     against: AgainstLevel | None = None
     against_sentence: str = ""
     elsewhere: str = ""  # what another level says, when it contradicts this one
+    shared: str = ""  # that both worked on the same GPUs at the same time
     levels: tuple[Comparison, ...] = ()  # at every level that both servers ran, lowest first
 
 
@@ -77,8 +79,10 @@ def judge(
         if (other := figures[1].level_at(level.running)) is not None
     )
     elsewhere = _elsewhere(comparison, levels)
+    shared = same_gpus((baseline, speculative), engines, pair)
     reasons = (
         *fatal,
+        *((shared,) if shared else ()),
         *((elsewhere,) if elsewhere else ()),
         *qualifications(flags[0], flags[1], *pair),
         *_beside(baseline, speculative),
@@ -103,6 +107,7 @@ def judge(
         against,
         sentence,
         elsewhere,
+        shared,
         levels,
     )
 

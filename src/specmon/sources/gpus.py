@@ -49,7 +49,8 @@ class Gpus:
         """
         if not self.each:
             return None
-        seen = _visible(self.each, visible)
+        chosen = _visible(self.each, visible)
+        seen = chosen or self.each
         table: GpuTable = {"count": len(seen)}
         for source, (name, kind) in _NAMES.items():
             texts = [gpu.get(source, "") for gpu in seen]
@@ -60,6 +61,11 @@ class Gpus:
             except ValueError:
                 continue
             table[name] = values[0] if len(set(values)) == 1 else values
+        uuids = [gpu.get("uuid", "") for gpu in seen]
+        # Of a slice, or of names that nvidia-smi does not list, nobody knows which device it is.
+        is_certain = chosen and not any(gpu.get("mig.mode.current") == "Enabled" for gpu in seen)
+        if is_certain and all(_is_known(uuid) for uuid in uuids):
+            table["uuids"] = uuids
         return table
 
 
@@ -101,7 +107,7 @@ def gpus_answer(gpus: Gpus) -> bytes:
 
 
 def _visible(each: Sequence[Mapping[str, str]], visible: str | None) -> Sequence[Mapping[str, str]]:
-    """The GPUs that CUDA_VISIBLE_DEVICES leaves, by index or by the beginning of the UUID; all when it says nothing."""
+    """The GPUs that CUDA_VISIBLE_DEVICES leaves, by index or by the beginning of the UUID; none without a known one."""
     if visible is None:
         return each
     chosen = []
@@ -110,7 +116,7 @@ def _visible(each: Sequence[Mapping[str, str]], visible: str | None) -> Sequence
         if len(found) != 1:  # CUDA stops at the first one that it does not know; MIG slices are not in the list
             break
         chosen += found
-    return chosen or each
+    return chosen
 
 
 def _is_known(text: str) -> bool:
