@@ -16,7 +16,7 @@ from specmon.captures.reader import Arrivals
 from specmon.feeds.replay import LONGEST_SILENCE_S, ReplayFeed, ReplayLog
 from specmon.feeds.timeline import Timeline, timeline_of
 from specmon.monitor.session import Session
-from specmon.monitor.snapshot import Role
+from specmon.monitor.snapshot import MarkKind, Role
 
 FIRST = datetime(2026, 2, 26, 16, 40, tzinfo=UTC).timestamp()
 
@@ -271,3 +271,32 @@ async def test_pair_that_was_chosen_stays_over_a_seek_back(tmp_path: Path) -> No
             assert picture.speculative is not None
             assert (picture.baseline.key, picture.speculative.key) == ("b", "c")
             assert [row.key for row in picture.fleet] == ["a", "b", "c"]
+
+
+# --- what is still to come
+
+
+async def test_a_replay_knows_restarts_that_are_still_to_come() -> None:
+    hand, path = Hand(), Path(__file__).parents[2] / "fixtures/story/base.log"
+    feed = replay(path, hand)
+    async with running(feed):
+        while not (playback := feed.snapshot().playback) or not playback.moments:  # ends when the log has been read
+            await hand.turn()
+        restart = next(moment for moment in playback.moments if moment.kind is MarkKind.RESTART)
+        assert playback.position < restart.at < playback.end
+        before = feed.snapshot().baseline
+        assert before is None or not before.marks
+        feed.seek(restart.at + 1)
+        await hand.turn()
+        picture = feed.snapshot()
+        after = picture.baseline or picture.speculative or picture.others[0]
+        assert [mark.at for mark in after.marks] == [restart.at]
+
+
+async def test_a_replay_that_ends_by_itself_is_read_once(tmp_path: Path) -> None:
+    hand = Hand()
+    feed = replay(write(tmp_path / "a.log", [0, 1, 2]), hand, speed=math.inf, stays=False)
+    await feed.run()
+    playback = feed.snapshot().playback
+    assert playback is not None
+    assert playback.moments == ()

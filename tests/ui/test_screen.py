@@ -114,12 +114,12 @@ async def test_a_click_on_the_replay_bar_goes_there() -> None:
         assert controls.calls == [("seek", pictures.NOW - 290)]
 
 
-async def test_a_live_session_has_no_replay_keys() -> None:
+async def test_a_live_session_has_no_speed_and_no_track() -> None:
     app = SpecmonApp(StillFeed(pictures.healthy()))
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.pause()
         assert "step" not in frame(app)[-1]
-        assert not any(each.binding.action.startswith("seek") for each in app.active_bindings.values())
+        assert not any(each.binding.action.startswith("change_speed") for each in app.active_bindings.values())
 
 
 async def test_every_binding_has_an_id() -> None:

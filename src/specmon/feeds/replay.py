@@ -6,14 +6,16 @@ import asyncio
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from specmon.captures.manifest import Life
 from specmon.captures.reader import life_at
 from specmon.feeds.timeline import CHUNK_BYTES, Timeline
+from specmon.monitor.moments import moments_of
 from specmon.monitor.session import Session
-from specmon.monitor.snapshot import Playback, Role, Snapshot
+from specmon.monitor.snapshot import Moment, Playback, Role, Snapshot
 from specmon.scrape import PageRefused, Scrape
 from specmon.sources.events import Chunk
 
@@ -85,6 +87,7 @@ class ReplayFeed:
         self._shown: tuple[int, int, Playback] | None = None  # what the last picture was made of
         self._generation = 0  # of the session: a seek back begins a new one
         self._version = 0
+        self._moments_told: tuple[Moment, ...] = ()  # of the whole replay
 
     # controls
 
@@ -135,6 +138,30 @@ class ReplayFeed:
     async def run(self) -> None:
         """Play to the end, and stay there for a seek when the feed `stays`."""
         await self._advance(self._position)
+        # Nobody jumps about in a replay that ends by itself.
+        survey = asyncio.create_task(self._survey()) if self._stays else None
+        try:
+            await self._play()
+        finally:
+            if survey is not None:
+                survey.cancel()
+
+    async def _survey(self) -> None:
+        """Read the logs once to their end in a session of their own: its events are the marks on the replay bar."""
+        ahead = ReplayFeed(
+            self._new_session,
+            self._logs,
+            speed=math.inf,
+            clock=self._clock,
+            sleep=self._sleep,
+            starts_at=self._start,
+            stays=False,
+        )
+        with suppress(OSError):  # a log that went away: playing it tells so
+            await ahead.run()
+        self._moments_told = moments_of(ahead.snapshot())
+
+    async def _play(self) -> None:
         last = self._clock()
         while self._stays or not self._is_finished:
             now = self._clock()
@@ -149,7 +176,7 @@ class ReplayFeed:
 
     def snapshot(self) -> Snapshot:
         """The session at the playing position."""
-        playback = Playback(self._position, self._start, self._end, self._speed, self._is_paused)
+        playback = Playback(self._position, self._start, self._end, self._speed, self._is_paused, self._moments_told)
         picture = self._session.snapshot(self._position, playback=playback, demo_note=self._told(self._position))
         shown = (self._generation, picture.version, playback)
         if shown != self._shown:

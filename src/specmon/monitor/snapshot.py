@@ -322,6 +322,16 @@ class LogLine:
 
 
 @dataclass(frozen=True, slots=True)
+class Moment:
+    """Something that happened, to be jumped to."""
+
+    at: float
+    severity: Severity
+    text: str
+    kind: MarkKind | None = None  # None: a line of the event list without a mark on the charts
+
+
+@dataclass(frozen=True, slots=True)
 class Playback:
     """Where a replay stands. Positions are seconds on the log clock."""
 
@@ -330,6 +340,7 @@ class Playback:
     end: float
     speed: float  # 1 is real time, math.inf as fast as possible
     is_paused: bool
+    moments: tuple[Moment, ...] = ()  # of the whole replay, oldest first; empty until it was looked through
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,14 +26,14 @@ from specmon.ui.help import HelpScreen
 from specmon.ui.keys import set_up_keys
 from specmon.ui.layout import Focus
 from specmon.ui.look import AsciiFilter, Look
-from specmon.ui.paged import PagedApp
 from specmon.ui.palette import commands
-from specmon.ui.panels.bars import KeyBar, PlaybackBar
+from specmon.ui.panels.bars import KeyBar
 from specmon.ui.panels.evidence import Differences
 from specmon.ui.panels.header import Header
 from specmon.ui.panels.logpane import LogPane
 from specmon.ui.themes import DEFAULT_VARIABLES
 from specmon.ui.theming import Theming
+from specmon.ui.timetravel import TIME_BINDINGS, TimeApp
 
 EXIT_INTERRUPTED = 130
 _THEMES_EVERY_S = 1.0
@@ -42,10 +42,10 @@ _PACES = ((4000, 1), (9000, 2), (10**9, 3))
 
 _QUIET_S = 0.5  # what comes after so much quiet is drawn at once
 
-_REPLAY_ACTIONS = {"seek", "seek_start", "seek_end", "step", "change_speed"}
+_REPLAY_ACTIONS = {"change_speed"}
 
 
-class SpecmonApp(PagedApp):
+class SpecmonApp(TimeApp):
     """The live comparison of two servers."""
 
     TITLE = "specmon"
@@ -55,16 +55,7 @@ class SpecmonApp(PagedApp):
     AUTO_FOCUS = None
     BINDINGS = [
         Binding("space", "toggle_pause", "Pause or go on", id="session.pause"),
-        Binding("plus,equals_sign", "change_speed(1)", "Faster", key_display="+", id="replay.faster"),
-        Binding("minus", "change_speed(-1)", "Slower", key_display="-", id="replay.slower"),
-        Binding("right", "seek(10)", "10 s forward", key_display="→", id="replay.forward"),
-        Binding("left", "seek(-10)", "10 s back", key_display="←", id="replay.back"),
-        Binding("shift+right", "seek(60)", "1 min forward", key_display="⇧→", id="replay.forward_far"),
-        Binding("shift+left", "seek(-60)", "1 min back", key_display="⇧←", id="replay.back_far"),
-        Binding("full_stop", "step(1)", "Next sample", key_display=".", id="replay.step"),
-        Binding("comma", "step(-1)", "Sample before", key_display=",", id="replay.step_back"),
-        Binding("home", "seek_start", "Start", id="replay.start"),
-        Binding("end", "seek_end", "End", id="replay.end"),
+        *TIME_BINDINGS,
         Binding("l,slash", "show_log", "Log", key_display="l", id="view.log"),
         Binding("d", "show_differences", "Configuration that differs", id="view.differences"),
         Binding("f", "show_fleet", "All servers", id="view.fleet"),
@@ -261,45 +252,6 @@ class SpecmonApp(PagedApp):
         header.redraw()
         self._tick()
 
-    def action_change_speed(self, steps: int) -> None:
-        """Go up or down the ladder of speeds."""
-        if (controls := self._feed.controls) is not None:
-            controls.change_speed(steps)
-            self._tick()
-
-    def action_seek(self, seconds: float) -> None:
-        """Move by so many seconds on the log's clock."""
-        playback = self._feed.snapshot().playback
-        if playback is not None:
-            self._go_to(playback.position + seconds)
-
-    def action_seek_start(self) -> None:
-        """Go to the first line."""
-        playback = self._feed.snapshot().playback
-        if playback is not None:
-            self._go_to(playback.start)
-
-    def action_seek_end(self) -> None:
-        """Go to the last line."""
-        playback = self._feed.snapshot().playback
-        if playback is not None:
-            self._go_to(playback.end)
-
-    def action_step(self, samples: int) -> None:
-        """Move by one sample."""
-        if (controls := self._feed.controls) is not None:
-            controls.step(samples)
-            self._tick()
-
-    def on_playback_bar_seek(self, message: PlaybackBar.Seek) -> None:
-        """Somebody clicked on the replay bar."""
-        self._go_to(message.position)
-
-    def _go_to(self, position: float) -> None:
-        if (controls := self._feed.controls) is not None:
-            controls.seek(position)
-            self._tick()
-
     def action_show_log(self) -> None:
         """Give the lower part of the screen to the log, or take it back."""
         self._turn_to(Focus.LOG)
@@ -328,7 +280,9 @@ class SpecmonApp(PagedApp):
         self._tick()
 
     def action_show_overview(self) -> None:
-        """Back to all panels."""
+        """Take the cursor off the charts; without one, back to all panels."""
+        if self.leave_cursor():
+            return
         self.leave_pages()
         self.main.query_one(Dashboard).focus_on = Focus.OVERVIEW
         self.main.set_focus(None)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from rich.segment import Segment
 from rich.style import Style
+from textual import events
 from textual.geometry import Region
+from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -14,7 +16,7 @@ from specmon.ui.plot import Plot, Window
 
 _PARTS = (
     "axis", "label", "line", "area", "other", "reference", "excluded", "note",
-    "mark-restart", "mark-gap", "mark-crash", "mark-drift",
+    "mark-restart", "mark-gap", "mark-crash", "mark-drift", "cursor",
 )  # fmt: skip
 
 
@@ -23,6 +25,22 @@ class Chart(Widget):
 
     COMPONENT_CLASSES = {f"chart--{part}" for part in _PARTS}
 
+    class Pointed(Message):
+        """Somebody clicked on a moment."""
+
+        def __init__(self, at: float) -> None:
+            super().__init__()
+            self.at = at
+
+    class Wheeled(Message):
+        """The wheel was turned over a moment: up for less time, sideways or with shift for earlier and later."""
+
+        def __init__(self, at: float, steps: int, *, is_sideways: bool) -> None:
+            super().__init__()
+            self.at = at
+            self.steps = steps
+            self.is_sideways = is_sideways
+
     def __init__(self, look: Look, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
         self._look = look
@@ -30,6 +48,7 @@ class Chart(Widget):
         self._picture: Picture = ()
         self._drawn_for = (0, 0)
         self._drawn_window: Window | None = None
+        self._gutter = 0  # cells before the first column
         self._strips: dict[int, Strip] = {}
         self._styles: dict[str, Style] = {}
 
@@ -37,6 +56,46 @@ class Chart(Widget):
     def picture(self) -> Picture:
         """What is painted at the moment."""
         return self._picture
+
+    @property
+    def cell_s(self) -> float | None:
+        """How much time one cell stands for; None where nothing is drawn."""
+        if self._plot is None or self._drawn_window is None:
+            return None
+        return self._drawn_window.span_s / max(1, self.size.width - self._gutter)
+
+    def moment_at(self, x: int) -> float | None:
+        """The middle of the time that a column stands for; None beside the picture."""
+        cell_s = self.cell_s
+        if cell_s is None or self._drawn_window is None or not self._gutter <= x < self.size.width:
+            return None
+        return self._drawn_window.start + (x - self._gutter + 0.5) * cell_s
+
+    def on_click(self, event: events.Click) -> None:
+        """The column under the pointer is a moment."""
+        if (at := self.moment_at(event.x)) is not None:
+            self.post_message(self.Pointed(at))
+
+    def _wheel(self, event: events.MouseEvent, steps: int, *, is_sideways: bool = False) -> None:
+        if (at := self.moment_at(event.x)) is not None:
+            event.stop()
+            self.post_message(self.Wheeled(at, steps, is_sideways=is_sideways or event.shift))
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        """Up: less time; with shift earlier."""
+        self._wheel(event, -1)
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        """Down: more time; with shift later."""
+        self._wheel(event, 1)
+
+    def on_mouse_scroll_left(self, event: events.MouseScrollLeft) -> None:
+        """Earlier."""
+        self._wheel(event, -1, is_sideways=True)
+
+    def on_mouse_scroll_right(self, event: events.MouseScrollRight) -> None:
+        """Later."""
+        self._wheel(event, 1, is_sideways=True)
 
     def show(self, plot: Plot | None) -> None:
         """Take a new picture; nothing is repainted where it equals the old one."""
@@ -66,8 +125,8 @@ class Chart(Widget):
         return (
             plot.points is old.points
             and plot.marks is old.marks
-            and (plot.low, plot.high, plot.line, plot.line_name, plot.running)
-            == (old.low, old.high, old.line, old.line_name, old.running)
+            and (plot.low, plot.high, plot.line, plot.line_name, plot.running, plot.cursor, plot.measure)
+            == (old.low, old.high, old.line, old.line_name, old.running, old.cursor, old.measure)
             and framed(plot, *self.size)[1] == self._drawn_window
         )
 
@@ -77,7 +136,8 @@ class Chart(Widget):
         if self._plot is None or not width or not height:
             self._picture = ()
             return
-        self._drawn_window = framed(self._plot, width, height)[1]
+        room, self._drawn_window = framed(self._plot, width, height)
+        self._gutter = room + 1
         self._picture = draw(self._plot, width, height, ascii_only=self._look.ascii_only)
 
     def notify_style_update(self) -> None:

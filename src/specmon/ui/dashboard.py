@@ -22,6 +22,7 @@ from specmon.ui.panels.side import Side
 from specmon.ui.panels.verdict import VerdictBand, rows_needed
 from specmon.ui.phasebars import is_told
 from specmon.ui.row import flow, visible
+from specmon.ui.timeview import FOLLOWS, TimeView
 
 _RATIO = "not measured yet: samples of both servers are not paired by the clock"
 
@@ -30,6 +31,7 @@ class Dashboard(Container):
     """All panels, placed by the plan for the current size."""
 
     snapshot: reactive[Snapshot] = reactive(EMPTY, repaint=False, always_update=True, init=False)
+    time_view: reactive[TimeView] = reactive(FOLLOWS, repaint=False, init=False)
     focus_on: reactive[Focus] = reactive(Focus.OVERVIEW, init=False)
 
     def __init__(self, look: Look) -> None:
@@ -42,15 +44,15 @@ class Dashboard(Container):
     def compose(self) -> ComposeResult:
         """Every panel; those without a place are hidden."""
         look = self.look
-        bound = Dashboard.snapshot
-        yield Header(look, id="header").data_bind(bound)
+        bound, timed = Dashboard.snapshot, Dashboard.time_view
+        yield Header(look, id="header").data_bind(bound, timed)
         yield VerdictBand(look, id="verdict").data_bind(bound)
         yield DemoNote(look, id="note").data_bind(bound)
-        yield Side(look, Role.BASELINE).data_bind(bound)
-        yield Side(look, Role.SPECULATIVE).data_bind(bound)
+        yield Side(look, Role.BASELINE).data_bind(bound, timed)
+        yield Side(look, Role.SPECULATIVE).data_bind(bound, timed)
         yield Comparison(look, id="comparison", classes="box").data_bind(bound)
         yield Phases(look, id="phases", classes="box").data_bind(bound)
-        yield Acceptance(look, id="acceptance", classes="box").data_bind(bound)
+        yield Acceptance(look, id="acceptance", classes="box").data_bind(bound, timed)
         yield Pending(look, "ratio over time", _RATIO, id="ratio").data_bind(bound)
         yield Events(look, id="events", classes="box").data_bind(bound)
         yield Differences(look, id="differences", classes="box").data_bind(bound)

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from specmon.monitor.snapshot import SamplePoint
 from specmon.ui import braille
 from specmon.ui.plot import Plot, Window, join_limit, seen
-from specmon.ui.timeaxis import MARK_SIGNS, marks_by_cell, time_axis
+from specmon.ui.timeaxis import MARK_SIGNS, cell_of, marks_by_cell, time_axis
 
 Run: TypeAlias = tuple[str, str]  # text, part
 Picture: TypeAlias = tuple[tuple[Run, ...], ...]
@@ -28,6 +28,8 @@ def gutter(plot: Plot, rows: int) -> int:
 
 def aligned(window: Window, cells: int) -> Window:
     """The window with its edges on whole cells, moved on by two seconds at least."""
+    if window.is_fixed:
+        return window
     # The grid is absolute: a column changes only when a sample falls into it.
     cell = window.span_s / max(1, cells)
     step = cell * max(1, math.ceil(_LEAST_STEP_S / cell)) if cell > 0 else 1.0
@@ -55,7 +57,8 @@ def draw(plot: Plot, width: int, height: int, *, ascii_only: bool = False) -> Pi
         text = braille.label(labels[row]) if row in labels else ""
         drawn.append(((text.rjust(room), "label"), ("┤" if text else "│", "axis"), *_runs(grid[row])))
     foot = braille.label(plot.low) if labels else ""
-    axis = time_axis(plot.marks, window, cells)
+    cursor = None if plot.cursor is None else cell_of(plot.cursor, window, cells)
+    axis = time_axis(plot.marks, window, cells, cursor)
     drawn.append(((foot.rjust(room), "label"), ("┼" if foot else "└", "axis"), *_runs(axis)))
     return tuple(drawn)
 
@@ -105,10 +108,15 @@ def _grid(plot: Plot, window: Window, cells: int, rows: int, ascii_only: bool) -
     # Words last, and only where nothing runs through them.
     if not shown:
         what = "clean sample" if plot.running is None or not other else f"clean sample at {plot.running} running"
-        _write_centred(grid, f"no {what} in this window" if other or left_out else "no samples yet")
+        _write_centred(grid, f"no {what} in this window" if other or left_out else plot.none_text)
     _draw_reference(plot, grid)
     if other and shown:
         _note_others(plot, grid, max(value for _, value in other) > plot.high)
+    if plot.cursor is not None and (cursor := cell_of(plot.cursor, window, cells)) is not None:
+        for row in range(rows):
+            char, _ = grid[row][cursor]
+            # What stands there shows through; an empty cell gets a stroke, which is no mark's.
+            grid[row][cursor] = (char if char != " " else "╏", "cursor")
     return grid
 
 

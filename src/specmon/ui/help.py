@@ -30,10 +30,27 @@ _KEYS = (
     ("ctrl+p", "command palette: every action by its name"),
     ("q  ctrl+c", "quit"),
 )
+_CHART_KEYS = (
+    ("[ ]", "more time, less time, from one minute to all that is held; also the mouse wheel"),
+    ("< >", "charts: half a window earlier, later; also shift and the wheel"),
+    ("0", "charts follow the newest sample again"),
+    (
+        "c",
+        "cursor on the charts, also by a click; arrows move it, the lower border tells the sample; esc takes it away",
+    ),
+    (",  .", "cursor to the sample before, to the next one"),
+    ("m", "large charts: tok/s, cycle ms, accept length"),
+    ("n N", "next event, event before"),
+    ("j J", "next restart or crash, the one before"),
+    ("o O", "next start of a drift, the one before"),
+    ("← →", "10 seconds back, forward; with shift one minute"),
+    ("home end", "the oldest sample that is held; follow again"),
+)
 _REPLAY_KEYS = (
     ("+  -", "faster, slower"),
     ("← →", "10 seconds back, forward; with shift one minute"),
     (",  .", "one sample back, forward"),
+    ("n N  j J  o O", "go to the next or last event, restart, start of a drift, and pause there"),
     ("home end", "to the first, to the last line"),
 )
 _WORDS = (
@@ -88,12 +105,17 @@ class HelpScreen(ModalScreen[None]):
             parts.append("\n")
 
         section("Keys", _KEYS)
+        is_told_below = {name for name, _ in _REPLAY_KEYS} | {"n N", "j J", "o O"}
+        charts = [row for row in _CHART_KEYS if not self._is_replay or row[0] not in is_told_below]
+        section("Charts and their past", tuple(charts))
         if self._is_replay:
             section("Replay", _REPLAY_KEYS)
         signs = (
             ("│ restart", "a new life of the server"),
             ("┊ gap", "bytes that never came"),
             ("◦", "a sample that is left out: idle time, prefill, start-up"),
+            ("▲", "the cursor; in the top row its time"),
+            ("PAST", "the charts show the past and do not follow; figures and verdict stay those of now"),
             ("dim dots  ↑", "samples of another number of running requests; ↑ is beyond the scale"),
             ("┈", "the reference, or the break-even accept length"),
             ("?", "a statistics line that could not be read, or a figure nobody measures"),

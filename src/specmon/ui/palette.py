@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from textual.app import SystemCommand
@@ -20,15 +21,26 @@ def commands(app: SpecmonApp, *, is_replay: bool) -> Iterator[SystemCommand]:
     yield SystemCommand("Cycle phases", "Where the time of a cycle goes, and since when", app.action_show_phases)
     yield SystemCommand("What if", "Move accept length, verify and draft cost", app.action_show_what_if)
     yield SystemCommand("Overview", "Back to all panels", app.action_show_overview)
+    yield SystemCommand("Charts: more time", "Zoom out, up to all that is held", lambda: app.action_zoom(1))
+    yield SystemCommand("Charts: less time", "Zoom in, down to one minute", lambda: app.action_zoom(-1))
+    yield SystemCommand("Charts: earlier", "Half a window back", lambda: app.action_pan(-1))
+    yield SystemCommand("Charts: later", "Half a window forward", lambda: app.action_pan(1))
+    yield SystemCommand("Charts: follow again", "Show the newest sample", app.action_follow)
+    yield SystemCommand("Charts: cursor", "Read the sample under it", app.action_toggle_cursor)
+    yield SystemCommand("Charts: next measure", "tok/s, cycle ms, accept length", app.action_next_measure)
+    for goal, name in (("event", "event"), ("restart", "restart"), ("drift", "start of a drift")):
+        next_, before = partial(app.action_jump, goal, 1), partial(app.action_jump, goal, -1)
+        yield SystemCommand(f"Next {name}", "Go there in time", next_)
+        yield SystemCommand(f"Last {name} before", "Go back there in time", before)
     if is_replay:
         yield SystemCommand("Faster", "Play the replay faster", lambda: app.action_change_speed(1))
         yield SystemCommand("Slower", "Play the replay slower", lambda: app.action_change_speed(-1))
-        yield SystemCommand("Next sample", "Step to the next sample", lambda: app.action_step(1))
-        yield SystemCommand("Sample before", "Step back by one sample", lambda: app.action_step(-1))
-        yield SystemCommand("10 seconds forward", "Move on the log's clock", lambda: app.action_seek(10))
-        yield SystemCommand("10 seconds back", "Move on the log's clock", lambda: app.action_seek(-10))
-        yield SystemCommand("Start", "Go to the first line", app.action_seek_start)
-        yield SystemCommand("End", "Go to the last line", app.action_seek_end)
+    yield SystemCommand("Next sample", "Step to the next sample", lambda: app.action_step(1))
+    yield SystemCommand("Sample before", "Step back by one sample", lambda: app.action_step(-1))
+    yield SystemCommand("10 seconds forward", "Move on the log's clock", lambda: app.action_seek(10))
+    yield SystemCommand("10 seconds back", "Move on the log's clock", lambda: app.action_seek(-10))
+    yield SystemCommand("Start", "Go to the first line", app.action_seek_start)
+    yield SystemCommand("End", "Go to the last line", app.action_seek_end)
     yield SystemCommand("Copy the verdict", "As Markdown, into the clipboard", app.action_copy_verdict)
     yield SystemCommand("Export", "Report, charts, JSON and CSV into a new folder here", app.action_export)
     yield SystemCommand("Save a picture (SVG)", "Into the current folder", app.action_save_picture)

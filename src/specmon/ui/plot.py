@@ -7,7 +7,7 @@ server was stopped to start the other) gets the window of its own last samples, 
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -45,6 +45,7 @@ class Window:
     start: float
     end: float
     ends_now: bool
+    is_fixed: bool = False  # somebody chose it, and it stays
 
     @property
     def span_s(self) -> float:
@@ -66,6 +67,8 @@ class Plot:
     line: float | None = None  # a dotted line at this value
     line_name: str = ""
     running: int | None = None  # the level that is drawn in full, the others are dim; None: every level
+    cursor: float | None = None  # a moment that is pointed at
+    none_text: str = "no samples yet"  # where there is nothing to draw
 
     def is_shown(self, point: SamplePoint) -> bool:
         """Whether a clean point belongs to the level that the big number stands for."""
@@ -92,9 +95,12 @@ def common_window(snapshot: Snapshot) -> Window:
     return Window(end - span, end, ends_now)
 
 
-def side_window(view: ServerView, common: Window) -> Window:
-    """The common window, or that of the side's own last samples when these lie outside it."""
-    if not view.points or view.points[-1].at >= common.start:
+def side_window(view: ServerView, common: Window, *, is_past: bool = False) -> Window:
+    """The common window, or that of the side's own last samples when these lie outside it.
+
+    Somebody who went into the past looks at one clock on both sides.
+    """
+    if is_past or not view.points or view.points[-1].at >= common.start:
         return common
     end = view.points[-1].at
     return Window(end - common.span_s, end, False)
@@ -109,30 +115,53 @@ def shown_level(view: ServerView) -> int | None:
 
 
 def seen(points: Sequence[SamplePoint], window: Window) -> Sequence[SamplePoint]:
-    """The points from the start of the window on."""
-    first = bisect_left(points, window.start, key=lambda point: point.at)
-    return points[first:]
+    """The points inside the window."""
+    first = bisect_left(points, window.start, key=_at)
+    # One that ends now has no later ones; a server's clock may be a little ahead of ours.
+    return points[first:] if window.ends_now else points[first : bisect_right(points, window.end, key=_at)]
 
 
-def shared_top(snapshot: Snapshot, measure: Measure, references: Sequence[float | None], low: float = 0.0) -> float:
+def _at(point: SamplePoint) -> float:
+    return point.at
+
+
+def nearest(points: Sequence[SamplePoint], at: float) -> int | None:
+    """The place of the point nearest to a moment, of several at one instant the last; None without any."""
+    after = bisect_right(points, at, key=_at)
+    if after == 0:
+        return bisect_right(points, points[0].at, key=_at) - 1 if points else None
+    if after == len(points) or at - points[after - 1].at <= points[after].at - at:
+        return after - 1
+    return bisect_right(points, points[after].at, key=_at) - 1
+
+
+def shared_top(
+    snapshot: Snapshot,
+    measure: Measure,
+    references: Sequence[float | None],
+    low: float = 0.0,
+    *,
+    window: Window | None = None,
+    is_past: bool = False,
+) -> float:
     """The upper end of the axis that both sides share: it fits the level of the big numbers, not every level."""
     for known, result in _tops:
         # Both sides ask for the same picture; the snapshot is compared by identity, it is never changed.
-        if known[0] is snapshot and known[1] is measure and known[2] == (tuple(references), low):
+        if known[0] is snapshot and known[1] is measure and known[2] == (tuple(references), low, window):
             return result
-    common = common_window(snapshot)
+    common = window or common_window(snapshot)
     values = [value for value in references if value is not None and math.isfinite(value)]
     for view in sides(snapshot):
         found = [
             (point.running, value)
-            for point in seen(view.points, side_window(view, common))
+            for point in seen(view.points, side_window(view, common, is_past=is_past))
             if point.excluded is None and (value := measure(point)) is not None and math.isfinite(value)
         ]
         running = shown_level(view)
         shown = [value for at, value in found if at == running] or [value for _, value in found]
         values.extend(shown[-4000:])
     top = braille.nice_top(max(values, default=low), low)
-    _tops.append(((snapshot, measure, (tuple(references), low)), top))
+    _tops.append(((snapshot, measure, (tuple(references), low, window)), top))
     return top
 
 
@@ -142,9 +171,11 @@ def join_limit(clean: Sequence[tuple[float, float]], step: float) -> int:
     return max(2, math.ceil(3 * median(gaps[-200:]) / step)) if gaps else 2
 
 
-def trend(view: ServerView, window: Window, high: float, width: int, *, ascii_only: bool = False) -> str:
+def trend(
+    view: ServerView, window: Window, high: float, width: int, *, is_past: bool = False, ascii_only: bool = False
+) -> str:
     """The speed of one server as one row of blocks, for narrow terminals."""
-    own = side_window(view, window)
+    own = side_window(view, window, is_past=is_past)
     clean = [p for p in seen(view.points, own) if p.excluded is None]
     running = shown_level(view)
     values = [(p.at, p.tok_s) for p in clean if p.running == running] or [(p.at, p.tok_s) for p in clean]

@@ -23,9 +23,18 @@ def marks_by_cell(marks: Sequence[Mark], window: Window, cells: int) -> dict[int
     return found
 
 
-def time_axis(marks: Sequence[Mark], window: Window, cells: int) -> list[tuple[str, str]]:
+def cell_of(at: float, window: Window, cells: int) -> int | None:
+    """The cell that a moment falls into; None outside the window."""
+    if not window.start <= at <= window.end or window.span_s <= 0:
+        return None
+    return min(cells - 1, int((at - window.start) / window.span_s * cells))
+
+
+def time_axis(marks: Sequence[Mark], window: Window, cells: int, cursor: int | None = None) -> list[tuple[str, str]]:
     """One row: the ends of the window, a foot for each mark, and the word of those that have room for it."""
     row = [("─", "axis")] * cells
+    if cursor is not None:
+        row[cursor] = ("▲", "cursor")
     stands = marks_by_cell(marks, window, cells)
     right = "now" if window.ends_now else figures.clock(window.end)
     left = _span(window.span_s) if window.ends_now else figures.clock(window.start)
@@ -62,4 +71,11 @@ def time_axis(marks: Sequence[Mark], window: Window, cells: int) -> list[tuple[s
 
 
 def _span(seconds: float) -> str:
-    return f"−{seconds / 60:.0f} min" if seconds >= 60 else f"−{seconds:.0f} s"
+    return f"−{span(seconds)}"
+
+
+def span(seconds: float) -> str:
+    """A length of time in its own unit: `30 s`, `15 min`, `2 h`."""
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.3g} h"

@@ -8,16 +8,19 @@ from textual.content import Content
 from textual.reactive import reactive
 
 from specmon.monitor.snapshot import EMPTY, AcceptanceView, Snapshot
-from specmon.ui import figures, plot
+from specmon.ui import figures
 from specmon.ui.chart import Chart
 from specmon.ui.look import Look
 from specmon.ui.row import fit, piece
+from specmon.ui.sideplots import accept_plot
+from specmon.ui.timeview import FOLLOWS, TimeView
 
 
 class Acceptance(Vertical):
     """The acceptance chart of the speculative server."""
 
     snapshot: reactive[Snapshot] = reactive(EMPTY, repaint=False, always_update=True, init=False)
+    time_view: reactive[TimeView] = reactive(FOLLOWS, repaint=False, init=False)
 
     def __init__(self, look: Look, *, id: str, classes: str) -> None:
         super().__init__(id=id, classes=classes)
@@ -31,6 +34,10 @@ class Acceptance(Vertical):
 
     def on_resize(self) -> None:
         """The title is made for the width."""
+        self.watch_snapshot(self.snapshot)
+
+    def watch_time_view(self) -> None:
+        """Another window, or another place of the cursor."""
         self.watch_snapshot(self.snapshot)
 
     def watch_snapshot(self, snapshot: Snapshot) -> None:
@@ -51,11 +58,7 @@ class Acceptance(Vertical):
         if view is None:
             chart.show(None)
             return
-        window = plot.side_window(view, plot.common_window(snapshot))
-        high = plot.shared_top(snapshot, plot.acceptance, [even], 1.0)
-        name = "" if even is None else f"break-even {figures.length(even)}"
-        level = plot.shown_level(view)
-        chart.show(plot.Plot(view.points, view.marks, plot.acceptance, window, 1.0, high, "", even, name, level))
+        chart.show(accept_plot(snapshot, view, self.time_view))
 
     def _set_sum(self, known: AcceptanceView | None) -> None:
         """In the lower border: what the positions add up to, where they were measured."""

@@ -10,11 +10,12 @@ from textual.content import Content
 from textual.message import Message
 from textual.reactive import reactive
 
-from specmon.monitor.snapshot import Snapshot
+from specmon.monitor.snapshot import Moment, Playback, Severity, Snapshot
 from specmon.ui import figures
 from specmon.ui.keys import shown_keys
 from specmon.ui.panel import Panel
 from specmon.ui.row import Piece, fit, fits, flow, piece, visible
+from specmon.ui.timeaxis import MARK_SIGNS
 
 
 def note_of(snapshot: Snapshot) -> str:
@@ -51,6 +52,7 @@ class PlaybackBar(Panel):
             super().__init__()
             self.position = position
 
+    _moments: Mapping[int, Moment] = MappingProxyType({})  # by the cell of the track
     _track = (0, 0)  # first cell and length of the track, from the last drawing
 
     def rows(self, width: int, height: int) -> Sequence[Content]:
@@ -65,19 +67,17 @@ class PlaybackBar(Panel):
         span = playback.end - playback.start
         share = 0.0 if span <= 0 else min(1.0, max(0.0, (playback.position - playback.start) / span))
         done = round(share * max(0, length - 1))
-        self._track = (len(head), length)
+        self._track, self._moments = (len(head), length), {}
         style = "bold $caution" if playback.is_paused else "bold $brand"
         if length < 3:
             return [fit([piece((head, style)), piece((tail.strip(), "$quiet"), rank=1)], width, gap="")]
-        return [
-            Content.assemble(
-                (head, style),
-                ("━" * done, "$brand"),
-                ("●", "bold $brand"),
-                ("─" * (length - done - 1), "$faint"),
-                (tail, "$quiet"),
-            )
-        ]
+        cells = [("━", "$brand")] * done + [("●", "bold $brand")] + [("─", "$faint")] * (length - done - 1)
+        self._moments = _marked(playback, length)
+        for cell, moment in self._moments.items():
+            if cell != done:
+                sign = "╵" if moment.kind is None else MARK_SIGNS[moment.kind]
+                cells[cell] = (sign, "bold $alert" if moment.severity is Severity.ALERT else "bold $caution")
+        return [Content.assemble((head, style), *cells, (tail, "$quiet"))]
 
     def on_click(self, event: events.Click) -> None:
         """Turn the cell into a moment."""
@@ -85,8 +85,27 @@ class PlaybackBar(Panel):
         playback = self.snapshot.playback
         if playback is None or length < 2 or not start <= event.x < start + length:
             return
+        if (moment := self._moments.get(event.x - start)) is not None:
+            self.post_message(self.Seek(moment.at))
+            return
         share = (event.x - start) / (length - 1)
         self.post_message(self.Seek(playback.start + share * (playback.end - playback.start)))
+
+
+def _marked(playback: Playback, length: int) -> dict[int, Moment]:
+    """The moments that a track of so many cells has signs for; of several in one cell the one that matters most."""
+    found: dict[int, Moment] = {}
+    span_s = playback.end - playback.start
+    for moment in playback.moments:
+        cell = round((moment.at - playback.start) / span_s * (length - 1)) if span_s > 0 else -1
+        is_quiet = moment.severity in (Severity.OK, Severity.INFO)
+        if not is_quiet and 0 <= cell < length and (cell not in found or _weight(moment) > _weight(found[cell])):
+            found[cell] = moment
+    return found
+
+
+def _weight(moment: Moment) -> tuple[bool, bool]:
+    return moment.severity is Severity.ALERT, moment.kind is not None
 
 
 # key, word, action, rank: the higher the rank, the sooner it goes when the row is short
@@ -96,6 +115,12 @@ _REPLAY = (
     ("←→", "10 s", "app.seek(10)", 3),
     ("+ -", "speed", "app.change_speed(1)", 4),
     (", .", "step", "app.step(1)", 5),
+)
+_TIME = (
+    ("[ ]", "zoom", "app.zoom(1)", 10),
+    ("c", "cursor", "app.toggle_cursor", 10),
+    ("n N", "events", "app.jump('event', 1)", 11),
+    ("m", "measure", "app.next_measure", 12),
 )
 _FLEET = (("f", "all servers", "app.show_fleet", 2),)
 _ALWAYS = (
@@ -123,7 +148,8 @@ class KeyBar(Panel):
 
     def rows(self, width: int, height: int) -> Sequence[Content]:
         """One row."""
-        keys = (*(_REPLAY if self.is_replay else _LIVE), *(_FLEET if self.has_fleet else ()), *_ALWAYS)
+        keys = (*(_REPLAY if self.is_replay else _LIVE), *(_FLEET if self.has_fleet else ()))
+        keys = (*keys, *_ALWAYS[:-2], *_TIME, *_ALWAYS[-2:])
         if self.own_keys:
             keys = tuple((shown_keys(key, self.own_keys), *rest) for key, *rest in keys)
         room = width - 2

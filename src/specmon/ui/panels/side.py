@@ -15,10 +15,14 @@ from specmon.ui.chart import Chart
 from specmon.ui.layout import Form, Plan
 from specmon.ui.look import Look
 from specmon.ui.panel import Panel
+from specmon.ui.readout import readout
 from specmon.ui.row import Piece, first_that_fits, fit, flow, piece, visible
+from specmon.ui.sideplots import BY_MEASURE, cycle_plot, speed_plot
+from specmon.ui.timeview import FOLLOWS, MEASURES, TimeView, window_of
 
 _GRAPHS = {"true": "graph ✓", "false": "graph ✗ off", "mixed": "graph ~ mixed"}
 _ALARMING = (Trust.DIVERGED,)
+_CYCLE = MEASURES.index("cycle ms")
 
 
 def view_of(snapshot: Snapshot, role: Role) -> ServerView | None:
@@ -29,9 +33,15 @@ def view_of(snapshot: Snapshot, role: Role) -> ServerView | None:
 class Figures(Panel):
     """The numbers of one side."""
 
+    time_view: reactive[TimeView] = reactive(FOLLOWS, repaint=False, init=False)
+
     def __init__(self, look: Look, role: Role, *, classes: str | None = None) -> None:
         super().__init__(look, classes=classes)
         self._role = role
+
+    def watch_time_view(self) -> None:
+        """The small sparkline of a narrow terminal shows the window as well."""
+        self.watch_snapshot()
 
     def rows(self, width: int, height: int) -> Sequence[Content]:
         """One row (stacked), two, or three with tall digits."""
@@ -172,10 +182,11 @@ class Figures(Panel):
             accept = f"{figures.length(view.level.accept_len)}"
             facts.append(piece(("acc ", "$quiet"), (accept, "$foreground"), rank=1))
         facts.append(piece((view.name, "$quiet"), rank=3))
-        window = plot.common_window(self.snapshot)
-        top = plot.shared_top(self.snapshot, plot.throughput, [view.reference_tok_s])
+        window, is_past = window_of(self.snapshot, self.time_view), self.time_view.is_past
+        references = [view.reference_tok_s]
+        top = plot.shared_top(self.snapshot, plot.throughput, references, window=window, is_past=is_past)
         cells = max(6, min(24, width - 40))
-        line = plot.trend(view, window, top, cells, ascii_only=self.look.ascii_only)
+        line = plot.trend(view, window, top, cells, is_past=is_past, ascii_only=self.look.ascii_only)
         shape = piece((line, f"{self._colour} dim" if view.is_stale else self._colour), rank=2)
         return fit([label, number, shape, *facts], width, gap=" ")
 
@@ -184,6 +195,8 @@ class Side(Vertical):
     """A bordered column: figures, speed chart, and a cycle chart where there is room."""
 
     snapshot: reactive[Snapshot] = reactive(EMPTY, repaint=False, always_update=True, init=False)
+
+    time_view: reactive[TimeView] = reactive(FOLLOWS, repaint=False, init=False)
 
     def __init__(self, look: Look, role: Role) -> None:
         super().__init__(id=role.value)
@@ -194,7 +207,7 @@ class Side(Vertical):
 
     def compose(self) -> ComposeResult:
         """Figures and charts."""
-        yield Figures(self._look, self.role, classes="figures").data_bind(Side.snapshot)
+        yield Figures(self._look, self.role, classes="figures").data_bind(Side.snapshot, Side.time_view)
         yield Chart(self._look, classes="speed")
         yield Chart(self._look, classes="cycle")
 
@@ -210,6 +223,10 @@ class Side(Vertical):
             child = self.query_one(selector)
             child.display = rows > 0
             child.styles.height = rows
+
+    def watch_time_view(self) -> None:
+        """Another window, or another place of the cursor."""
+        self.watch_snapshot(self.snapshot)
 
     def watch_snapshot(self, snapshot: Snapshot) -> None:
         """Draw the borders and the charts; the figures have the snapshot themselves."""
@@ -241,7 +258,13 @@ class Side(Vertical):
         if view is not None and view.source != view.name:
             tail = "…/" + view.source.rsplit("/", 1)[-1] if "/" in view.source else view.source
             choices = [[*title, piece((source, "$quiet"))] for source in (view.source, tail)] + choices
-        words = (first_that_fits(room, *choices), fit(state, room, gap=" · "))
+        foot = fit(state, room, gap=" · ")
+        if view is not None and self.time_view.cursor is not None:
+            cell_s = self.query_one(".speed", Chart).cell_s or 0.0
+            at = self.time_view.cursor
+            short = readout(view, at, cell_s, self.role, is_short=True)
+            foot = first_that_fits(room, readout(view, at, cell_s, self.role), short)
+        words = (first_that_fits(room, *choices), foot)
         if self._words is None or not all(a.is_same(b) for a, b in zip(words, self._words, strict=True)):
             self._words = words
             self.border_title, self.border_subtitle = words
@@ -252,22 +275,12 @@ class Side(Vertical):
             speed.show(None)
             cycle.show(None)
             return
-        window = plot.side_window(view, plot.common_window(snapshot))
-        is_baseline = self.role is Role.BASELINE
         if speed.display:
-            line = view.reference_tok_s if is_baseline else None
-            references = [side.reference_tok_s for side in plot.sides(snapshot)]
-            top = plot.shared_top(snapshot, plot.throughput, references)
-            name = "" if line is None else f"ref {figures.tok_s(line)}"
-            measure, level = plot.throughput, plot.shown_level(view)
-            speed.show(plot.Plot(view.points, view.marks, measure, window, 0.0, top, "tok/s", line, name, level))
+            speed.show(BY_MEASURE[self.time_view.measure](snapshot, view, self.time_view))
         if cycle.display:
-            line = view.reference_cycle_ms if is_baseline else None
-            references = [side.reference_cycle_ms for side in plot.sides(snapshot)]
-            top = plot.shared_top(snapshot, plot.cycle, references)
-            name = "" if line is None else f"ref {figures.ms(line)}"
-            measure, level = plot.cycle, plot.shown_level(view)
-            cycle.show(plot.Plot(view.points, view.marks, measure, window, 0.0, top, "ms", line, name, level))
+            # The small chart shows what the large one does not.
+            small = cycle_plot if self.time_view.measure != _CYCLE else speed_plot
+            cycle.show(small(snapshot, view, self.time_view))
 
 
 def _age(view: ServerView) -> str:
