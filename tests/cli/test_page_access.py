@@ -8,6 +8,7 @@ import pytest
 
 from specmon.commands.page_access import ENVIRONMENT, PageOptions, page_access
 from specmon.errors import ConfigError
+from specmon.settings.model import Host
 
 HEADER = "Bearer sk-5f0e8b7c6d5a4f3e2d1c"
 
@@ -84,3 +85,41 @@ def test_file_that_is_no_certificate_is_told_before_anything_is_done(tmp_path: P
     with pytest.raises(ConfigError, match=r"--metrics-ca .*no such file"):
         page_access(options(ca=tmp_path / "none.pem"), first_host="gpu1", environ={})
     assert page_access(options(insecure=True), first_host="gpu1", environ={}).trust.is_unchecked
+
+
+def test_settings_give_single_hosts_a_key_of_their_own() -> None:
+    settled = {"gpu2": Host(metrics_header_env="KEY2"), "gpu3": Host(metrics_header_env="KEY3")}
+    access = page_access(options(), first_host="gpu1", environ={"KEY2": HEADER}, hosts=settled)
+    assert access.header_for("me@gpu2", "127.0.0.1", 30000) == HEADER
+    assert access.header_for("gpu1", "127.0.0.1", 30000) is None
+    assert access.header_for("gpu3", "127.0.0.1", 30000) is None  # its variable need not be set today
+
+
+def test_variable_of_the_first_host_must_be_set() -> None:
+    settled = {"gpu1": Host(metrics_header_env="KEY1")}
+    with pytest.raises(ConfigError, match=r"hosts\.gpu1\.metrics_header_env: the variable KEY1 is not set"):
+        page_access(options(), first_host="me@gpu1", environ={}, hosts=settled)
+
+
+def test_option_goes_before_the_settings_of_a_host() -> None:
+    settled = {"gpu1": Host(metrics_header_env="KEY1", metrics_insecure=True)}
+    environ = {"KEY1": "Bearer other", "MINE": HEADER}
+    access = page_access(options("MINE"), first_host="gpu1", environ=environ, hosts=settled)
+    assert access.header_for("gpu1", "127.0.0.1", 30000) == HEADER
+    assert page_access(options("MINE"), first_host="gpu1", environ={"MINE": HEADER}, hosts=settled).keys
+
+
+def test_certificates_of_one_host_go_unchecked_and_no_others() -> None:
+    settled = {"gpu1": Host(metrics_insecure=True), "localhost": Host(metrics_insecure=False)}
+    access = page_access(options(), first_host="gpu1", environ={}, hosts=settled)
+    assert access.check_for("me@gpu1", "127.0.0.1").is_unchecked
+    assert not access.check_for("gpu2", "127.0.0.1").is_unchecked
+    assert not access.check_for("this machine", "127.0.0.1").is_unchecked
+    everywhere = page_access(options(insecure=True), first_host="gpu1", environ={}, hosts=settled)
+    assert everywhere.check_for("this machine", "127.0.0.1").is_unchecked
+
+
+def test_file_of_a_host_that_holds_no_certificate_is_told_at_once(tmp_path: Path) -> None:
+    settled = {"gpu1": Host(metrics_ca=str(tmp_path / "none.pem"))}
+    with pytest.raises(ConfigError, match=r"none\.pem"):
+        page_access(options(), first_host="gpu2", environ={}, hosts=settled)
