@@ -34,7 +34,7 @@ def print_manual(*, program: click.Group) -> int:
 
 def manual(program: click.Group) -> str:
     """The whole page. Version and date are left out, so that it changes only when the commands do."""
-    root = click.Context(program, info_name="specmon")
+    root = click.Context(program, info_name="specmon", **program.context_settings)
     summary, *paragraphs = _paragraphs(program)
     lines = [
         '.\\" Made by `specmon man` from the commands themselves; do not edit.',
