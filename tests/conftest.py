@@ -83,6 +83,14 @@ def free_port() -> int:
         return port
 
 
+def pytest_configure() -> None:
+    """Ctrl-C reaches the programs under test also where the tests run in the background of a script.
+
+    Such a shell has SIGINT ignored, and whoever is started there inherits that.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 @pytest.fixture(scope="session")
 def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
     """One sshd for the whole run."""
