@@ -46,6 +46,20 @@ def test_log_without_metrics_says_nothing_of_counters(specmon: Specmon) -> None:
     assert json.loads(done.out)["servers"][0]["runs"][-1]["counters"] is None
 
 
+@pytest.mark.parametrize("ending", [".metrics", ".metrics-series.txt"])
+def test_series_beside_a_log_is_found_by_either_name(specmon: Specmon, tmp_path: Path, ending: str) -> None:
+    shutil.copy(LOG, tmp_path / "spec.log")
+    shutil.copy(SERIES, tmp_path / f"spec{ending}")
+    assert "ms (metrics)" in specmon("summary", "spec.log").out
+
+
+@pytest.mark.parametrize("side", ["base", "baseline"])
+def test_baseline_goes_by_its_short_name_too(specmon: Specmon, side: str) -> None:
+    log = DATA / "metrics" / "sglang-0.5.16-baseline-both.log"
+    series = DATA / "metrics" / "sglang-0.5.16-baseline-timer.metrics-series.txt"
+    assert specmon("summary", str(log), str(LOG), "--metrics", f"{side}={series}").status == 0
+
+
 @pytest.mark.parametrize("side", ["spec", "speculative", str(LOG)])
 def test_file_is_put_to_the_server_that_is_named(specmon: Specmon, side: str) -> None:
     done = specmon("summary", str(BOTH[0]), str(LOG), "--metrics", f"{side}={SERIES}", "--format", "json")

@@ -19,7 +19,12 @@ from specmon.monitor.session import Session
 from specmon.monitor.snapshot import Role
 from specmon.sources.files import read_whole
 
-_ROLES = {"baseline": Role.BASELINE, "speculative": Role.SPECULATIVE, "spec": Role.SPECULATIVE}
+_ROLES = {
+    "baseline": Role.BASELINE,
+    "base": Role.BASELINE,  # as the lines of the screen have it
+    "speculative": Role.SPECULATIVE,
+    "spec": Role.SPECULATIVE,
+}
 
 
 @dataclass(frozen=True, slots=True)
