@@ -51,6 +51,7 @@ ALLOWED: dict[str, set[str]] = {
         "monitor.feed",
         "monitor.moments",
         "monitor.phaserecords",
+        "monitor.ratio",
         "monitor.snapshot",
         "resources",
         "visible",

@@ -135,3 +135,21 @@ def test_the_picture_moves_on_every_other_second_at_most(span_s: float, cells: i
     assert len(set(windows)) <= 11
     step = max(2.0, span_s / cells)
     assert all(0 <= window.end - now < step + span_s / cells for window, now in zip(windows, ticks, strict=True))
+
+
+@given(st.integers(0, 5999), st.floats(60, 99), st.integers(30, 150), st.sampled_from(MarkKind))
+def test_one_high_sample_of_thousands_is_drawn_at_its_height(
+    place: int, spike: float, width: int, kind: MarkKind
+) -> None:
+    values = [(END - 300 + i * 0.05, 20.0) for i in range(6000)]
+    values[place] = (values[place][0], spike)
+    made = Plot(tuple(_points(values)), (), plot.throughput, Window(END - 300, END, False, True), 0.0, 100.0)
+    plain = draw(made, width, 12)
+    top = next(row for row in range(11) if any(part == "line" for _, part in plain[row]))
+    # A row of eleven stands for nine: the highest row with a line is the one of the spike.
+    assert abs((11 - top) * 100 / 11 - spike) <= 100 / 11 + 2
+    # A mark that stands elsewhere takes nothing from it, a cursor shows what lies under it.
+    far = values[(place + 3000) % 6000][0]
+    marked = draw(replace(made, marks=(Mark(far, kind, ""),), cursor=values[place][0]), width, 12)
+    assert sum(len(text) for text, part in marked[0] if part.startswith("mark")) == 1
+    assert any(part == "cursor" and text not in (" ", "╏") for text, part in marked[top])

@@ -190,3 +190,31 @@ async def test_the_replay_bar_shows_events_and_a_click_on_one_goes_to_it() -> No
         assert [row.count(sign) for sign in "│╎┃"] == [1, 1, 1]
         await pilot.click(PlaybackBar, offset=Offset(row.index("╎"), 0))
         assert controls.calls == [("seek", pictures.NOW - 2000)]
+
+
+@pytest.mark.parametrize("size", [(120, 40), (200, 60)])
+async def test_the_ratio_is_drawn_on_one_clock_with_its_line_at_one(size: tuple[int, int]) -> None:
+    app = SpecmonApp(StillFeed(SESSION))
+    async with app.run_test(size=size) as pilot:
+        await pilot.pause()
+        chart = app.query_one("#ratio Chart", Chart)
+        shown = "\n".join("".join(run for run, _ in row) for row in chart.picture)
+        assert "⣿" in shown
+        assert "break-even 1.0" in shown
+        assert "−30 min" in shown
+        await pilot.press("left_square_bracket", "c")
+        await pilot.pause()
+        shown = "\n".join("".join(run for run, _ in row) for row in chart.picture)
+        assert "−60 min" in shown
+        assert "▲" in shown
+
+
+async def test_servers_that_ran_one_after_the_other_have_no_ratio_and_it_says_so() -> None:
+    assert SESSION.baseline is not None
+    assert SESSION.speculative is not None
+    early = replace(SESSION.baseline, points=SESSION.baseline.points[:300])
+    late = replace(SESSION.speculative, points=SESSION.speculative.points[500:])
+    app = SpecmonApp(StillFeed(replace(SESSION, baseline=early, speculative=late)))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        assert "no clean sample at one time" in text(app)

@@ -12,19 +12,18 @@ from specmon.ui.look import Look
 from specmon.ui.panels.acceptance import Acceptance
 from specmon.ui.panels.bars import DemoNote, KeyBar, PlaybackBar, note_of
 from specmon.ui.panels.comparison import Comparison
-from specmon.ui.panels.evidence import Differences, Events, Pending, TrustPanel
+from specmon.ui.panels.evidence import Differences, Events, TrustPanel
 from specmon.ui.panels.header import Header
 from specmon.ui.panels.levels import Levels
 from specmon.ui.panels.logpane import LogPane
 from specmon.ui.panels.others import MOST, Others
 from specmon.ui.panels.phases import Phases
+from specmon.ui.panels.ratio import Ratio
 from specmon.ui.panels.side import Side
 from specmon.ui.panels.verdict import VerdictBand, rows_needed
 from specmon.ui.phasebars import is_told
 from specmon.ui.row import flow, visible
 from specmon.ui.timeview import FOLLOWS, TimeView
-
-_RATIO = "not measured yet: samples of both servers are not paired by the clock"
 
 
 class Dashboard(Container):
@@ -53,7 +52,7 @@ class Dashboard(Container):
         yield Comparison(look, id="comparison", classes="box").data_bind(bound)
         yield Phases(look, id="phases", classes="box").data_bind(bound)
         yield Acceptance(look, id="acceptance", classes="box").data_bind(bound, timed)
-        yield Pending(look, "ratio over time", _RATIO, id="ratio").data_bind(bound)
+        yield Ratio(look, id="ratio", classes="box").data_bind(bound, timed)
         yield Events(look, id="events", classes="box").data_bind(bound)
         yield Differences(look, id="differences", classes="box").data_bind(bound)
         yield TrustPanel(look, id="trust", classes="box").data_bind(bound)

@@ -133,6 +133,7 @@ class _Stack:
 
 
 _FAR = 10_000
+_RATIO_ROWS = 6  # border, three rows and the time axis
 
 
 def plan(
@@ -218,6 +219,7 @@ def _two_columns(width: int, height: int, focus: Focus, has_playback: bool, need
             _Band("chart", 4, 8, 14) if has_phases else _Band("chart", 4, 10, 16),
             *([_Band("phases", 5, 8, 9)] if has_phases else []),
             _Band("events", 4, 6, 10),
+            _Band("ratio", 5, _RATIO_ROWS, _RATIO_ROWS, is_extra=True),
             _Band("log", 5, 7, _FAR, is_extra=True),
         ]
     elif is_overview:
@@ -243,6 +245,7 @@ def _two_columns(width: int, height: int, focus: Focus, has_playback: bool, need
     if "figures" in rows:
         stack.pair("baseline", "speculative", 2 + figures + chart)
     if is_wide and is_overview:
+        stack.full("ratio", rows.get("ratio", 0))
         if "phases" in rows:
             stack.full("comparison", rows.get("comparison", 0))
             stack.pair("phases", "acceptance", rows["phases"])
@@ -275,15 +278,15 @@ def _huge(width: int, height: int, has_playback: bool, needs: Needs) -> Plan:
             _Band("sides", 5, 5, 5),
             _Band("chart", 12, 17, 30),
             _Band("cycle", 6, 7, 12),
-            _Band("lower", 10, 11, 14),
+            _Band("lower", 13, 14, 16),
             _Band("log", 6, 12, _FAR),
         ],
     )
     stack.pair("baseline", "speculative", rows["sides"] + rows["chart"] + rows["cycle"])
     half = left // 2
     lower = rows["lower"]
-    stack.areas["comparison"] = Area(0, stack.y, half, lower - 3)
-    stack.areas["ratio"] = Area(0, stack.y + lower - 3, half, 3)
+    stack.areas["comparison"] = Area(0, stack.y, half, lower - _RATIO_ROWS)
+    stack.areas["ratio"] = Area(0, stack.y + lower - _RATIO_ROWS, half, _RATIO_ROWS)
     stack.areas["acceptance"] = Area(half, stack.y, left - half, lower)
     stack.y += lower
     stack.full("log", rows.get("log", 0))

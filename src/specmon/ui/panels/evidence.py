@@ -235,25 +235,3 @@ class TrustPanel(Panel):
         rows += [fit([piece((f"   {name:<10}", "$quiet"), (text, "$foreground"))], width) for name, text in facts]
         rows += [Content.assemble("   ", (line, "$quiet")) for line in flow(visible(trust.sentence), width - 4, 2)]
         return rows[:height]
-
-
-class Pending(Panel):
-    """A panel whose figures nobody measures yet: it keeps its place and says what it lacks."""
-
-    depends_on = ()
-
-    def __init__(self, look: Look, title: str, text: str, *, id: str) -> None:
-        super().__init__(look, id=id)
-        self._subject = title
-        self._text = text
-
-    def heading(self, width: int) -> Content | None:
-        """The panel's name."""
-        return fit([piece((self._subject, "$foreground"))], width)
-
-    def rows(self, width: int, height: int) -> Sequence[Content]:
-        """What is missing."""
-        lines = flow(self._text, width - 4, height)
-        return [
-            Content.assemble((" ? " if i == 0 else "   ", "$quiet"), (line, "$quiet")) for i, line in enumerate(lines)
-        ]
