@@ -49,6 +49,7 @@ ALLOWED: dict[str, set[str]] = {
         "errors",
         "monitor.announcing",
         "monitor.feed",
+        "monitor.logpage",
         "monitor.moments",
         "monitor.phaserecords",
         "monitor.ratio",

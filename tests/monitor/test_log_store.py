@@ -5,15 +5,17 @@ from __future__ import annotations
 import errno
 import gc
 import os
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specmon.monitor.logcolumns import Order
+from specmon.monitor.logcolumns import Order, columns_of
 from specmon.monitor.logstore import LogStore, Trait
 from specmon.monitor.spill import Spill
+from specmon.monitor.stamps import stamp_of
 from specmon.sources.events import Chunk
 
 from .lines import START, decode, decodes, feed, launch, plain, prefill, ready, session_of
@@ -229,3 +231,23 @@ def test_session_of_three_hundred_thousand_lines_holds_a_bounded_number_of_objec
     assert store.end == 300_001
     assert max(counts[50:]) - max(counts[10:50]) < 500
     assert sum(map(len, store.parts)) == store.end - store.first
+
+
+@pytest.mark.parametrize("lines", [1, 3000], ids=["few", "many"])
+def test_line_that_no_dialect_dates_has_the_time_of_its_own_stamp(lines: int) -> None:
+    text = launch(0) + decode(1) + plain(500, "something else") + "and its second line\n" + decode(600) * lines
+    store = session_of(base=text).log.store
+    times = [part.at[index] - START for part, index in map(store.place, range(5))]
+    assert times == [0, 1, 500, 500, 600]
+
+
+@given(moment=st.datetimes(min_value=datetime(1970, 1, 2), max_value=datetime(2100, 1, 1)), sign=st.sampled_from("T "))
+def test_stamps_are_read_alike_one_by_one_and_in_columns(moment: datetime, sign: str) -> None:
+    stamp = moment.strftime(f"%Y-%m-%d{sign}%H:%M:%S").rjust(19, "0")
+    lines = [f"[{stamp} TP0] x", f"{stamp} x", "no stamp", f"[{stamp[:-1]}x", "", f"x{stamp}"]
+    expected = moment.replace(microsecond=0, tzinfo=UTC).timestamp()
+    assert [stamp_of(line.encode()) for line in lines] == [expected, expected, None, None, None, None]
+    columns = columns_of(("\n".join(lines) + "\n").encode(), 7, [], None, [])
+    assert columns.at.tolist() == [expected] * 6
+    columns = columns_of(("\n".join(lines[::-1]) + "\n").encode(), 7, [], 3.0, [])
+    assert columns.at.tolist() == [3.0] * 4 + [expected] * 2

@@ -9,6 +9,7 @@ from specmon.ui.dashboard import Dashboard
 from specmon.ui.help import HelpScreen
 from specmon.ui.keys import checked_keys, key_actions, parse_keys, shown_keys
 from specmon.ui.layout import Focus
+from specmon.ui.logscreen import LogScreen
 from specmon.ui.panels.bars import KeyBar
 from tests.ui.feeds import StillFeed
 from tests.ui.pictures import diverged
@@ -98,13 +99,14 @@ async def test_chosen_key_works_and_is_shown_and_the_old_one_is_free() -> None:
         assert "t f5 theme" in bar
         await pilot.press("l")
         assert str(dashboard.focus_on) == str(Focus.OVERVIEW)
+        assert not isinstance(app.screen, LogScreen)
         await pilot.press("L")
-        assert str(dashboard.focus_on) == str(Focus.LOG)
-        await pilot.press("L", "question_mark")
+        assert isinstance(app.screen, LogScreen)
+        await pilot.press("escape", "question_mark")
         await pilot.pause()
         assert isinstance(app.screen, HelpScreen)
         page = app.screen._page(76).plain
-        assert "\n  L             the log of both servers" in page
+        assert "\n  L             the log of all servers" in page
         assert not app._notifications
 
 
@@ -119,7 +121,7 @@ async def test_keys_that_cannot_be_had_are_one_notification() -> None:
         await pilot.press("t")
         assert app.theme != before
         await pilot.press("l")
-        assert app.query_one(Dashboard).focus_on is Focus.LOG
+        assert isinstance(app.screen, LogScreen)
 
 
 async def test_ctrl_c_still_quits_when_every_other_key_is_another() -> None:

@@ -145,7 +145,7 @@ async def test_log_takes_the_lower_part_and_gives_it_back() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
         assert "gen throughput" not in text(app)
-        await pilot.press("l")
+        await pilot.press("ctrl+l")
         await pilot.pause()
         assert app.focused is app.query_one(LogPane)
         shown = text(app)
@@ -167,7 +167,7 @@ async def test_log_follows_until_somebody_scrolls_up() -> None:
         return replace(feed.picture, log=(*feed.picture.log, line), log_revision=feed.picture.log_revision + 1)
 
     async with app.run_test(size=(80, 24)) as pilot:
-        await pilot.press("l")
+        await pilot.press("ctrl+l")
         feed.show(with_line("first new line"))
         await pilot.pause(0.15)
         assert "first new line" in text(app)
@@ -214,7 +214,7 @@ async def test_foreign_text_is_shown_and_never_obeyed(size: tuple[int, int]) -> 
     )
     app = SpecmonApp(StillFeed(evil))
     async with app.run_test(size=size) as pilot:
-        await pilot.press("l")
+        await pilot.press("ctrl+l")
         await pilot.pause()
         await pilot.press("d")
         await pilot.pause()

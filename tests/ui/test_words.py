@@ -289,7 +289,7 @@ async def test_the_log_shows_speed_and_load_of_a_vllm_line_on_a_small_screen(fro
     )
     app = SpecmonApp(StillFeed(shown))
     async with app.run_test(size=(80, 24)) as pilot:
-        await pilot.press("l")
+        await pilot.press("ctrl+l")
         await pilot.pause()
         assert "gen 95.5 tok/s, Running: 3" in text(app)
         assert "WARNING" in text(app)

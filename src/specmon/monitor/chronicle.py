@@ -21,18 +21,18 @@ class Chronicle:
         self.events: deque[EventLine] = deque(maxlen=_HELD_EVENTS)
         self.restarts: deque[tuple[float, Life, Life]] = deque(maxlen=_HELD_EVENTS)
 
-    def tell(self, at: float, severity: Severity, text: str) -> None:
-        """Add a line to the event list."""
-        self.events.append(EventLine(at, severity, self.server, text))
+    def tell(self, at: float, severity: Severity, text: str, position: int | None = None) -> None:
+        """Add a line to the event list; `position` is the place in the log of what it tells of."""
+        self.events.append(EventLine(at, severity, self.server, text, position))
 
-    def crashed(self, at: float, text: str) -> None:
+    def crashed(self, at: float, text: str, position: int | None = None) -> None:
         """A crash has a line and a mark."""
         self.marks.append(Mark(at, MarkKind.CRASH, text))
-        self.tell(at, Severity.ALERT, text)
+        self.tell(at, Severity.ALERT, text, position)
 
-    def explain_crash(self, at: float, detail: str) -> None:
+    def explain_crash(self, at: float, detail: str, position: int | None = None) -> None:
         """The exception behind the last crash has come to light."""
-        self.tell(at, Severity.ALERT, detail)
+        self.tell(at, Severity.ALERT, detail, position)
         last = next((i for i in reversed(range(len(self.marks))) if self.marks[i].kind is MarkKind.CRASH), None)
         if last is not None:
             self.marks[last] = replace(self.marks[last], text=f"crashed: {detail}")

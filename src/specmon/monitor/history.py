@@ -260,24 +260,26 @@ class History:
                     self.lives.begin(event.at)
             case Ready():
                 self.lives.of_ready(event.at).became_ready(event)
-                self.chronicle.tell(self._time(event), Severity.OK, "ready")
+                self.chronicle.tell(self._time(event), Severity.OK, "ready", event.offset)
             case Retracted():
                 many = "requests" if event.requests is None else f"requests: {event.requests}"
                 life.happenings.append(Happening("retraction", event.at, event.rank, detail=many))
                 life.statistics.retract(event.rank)
-                self.chronicle.tell(self._time(event), Severity.WARNING, f"KV cache full, put back {many}")
+                self.chronicle.tell(
+                    self._time(event), Severity.WARNING, f"KV cache full, put back {many}", event.offset
+                )
             case Flushed():
                 life.happenings.append(Happening("flush", event.at, event.rank, detail="prefix cache flushed"))
                 life.statistics.interrupt(event.rank)
             case Crashed():
                 if life.crashed(event):
-                    self.chronicle.crashed(self._time(event), f"crashed: {event.detail or event.cause}")
+                    self.chronicle.crashed(self._time(event), f"crashed: {event.detail or event.cause}", event.offset)
             case CrashExplained():
                 if life.crash_explained(event.detail):
-                    self.chronicle.explain_crash(self._time(event), event.detail)
+                    self.chronicle.explain_crash(self._time(event), event.detail, event.offset)
             case StopRequested():
                 if life.stop_requested(event, event.detail or "stop requested"):
-                    self.chronicle.tell(self._time(event), Severity.INFO, "asked to stop")
+                    self.chronicle.tell(self._time(event), Severity.INFO, "asked to stop", event.offset)
             case Exited():
                 life.exited(event, event.detail or "ended")
             case Progressed():

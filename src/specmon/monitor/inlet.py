@@ -19,6 +19,7 @@ from specmon.monitor.loglines import LogBuffer
 from specmon.monitor.logstore import Trait
 from specmon.monitor.server import ServerMonitor
 from specmon.monitor.snapshot import Severity
+from specmon.monitor.stamps import stamp_of
 from specmon.sources.events import CaughtUp, Chunk, Connected, Gap, Rotated, SourceEvent
 from specmon.sources.framing import Framed, LineFramer
 from specmon.sources.utf16 import Utf16Reader
@@ -58,6 +59,7 @@ class Inlet:
         self._utf16 = Utf16Reader()
         self.log = log  # None: nobody will look at the lines
         self._streams: dict[Key, _Stream] = {}
+        self._last_told: dict[str, float] = {}  # when the newest line of each server was written
         self._base = 0  # position of the present file's first byte
         self._end = 0  # position after the last byte
         self._backlog_end = 0  # offset up to which the file was written before we looked
@@ -196,11 +198,16 @@ class Inlet:
             lines = portion.last_lines(max(log.held, portion.text.count(b"\n")))
             told = bisect_left(times, (lines[0][0],)) if lines else 0
             at = times[told][1] if told < len(times) else server.history.last_at
+            at = self._last_told.get(server.key, at)
             for position, line in lines:
                 while told < len(times) and times[told][0] <= position:
                     at = times[told][1]
                     told += 1
+                if (told == 0 or times[told - 1][0] != position) and (own := stamp_of(line)) is not None:
+                    at = own
                 kept.append((position, server, at, line))
+            if at is not None:
+                self._last_told[server.key] = at
         if len({server.key for _, server, _, _ in kept}) > 1:
             kept.sort(key=lambda line: line[0])
         noted = dict[int, Trait]()
@@ -224,15 +231,20 @@ class Inlet:
             return
         start = last[-1][0] + len(last[-1][1]) + 1 - (portion.text.rfind(b"\n") + 1)
         times = [(place, at) for place, at in _times(other.block for other in portions) if place >= start]
-        log.store.add_text(
-            server.key, portion.text, start, times, server.history.last_at if not times else None, traits
-        )
+        before = self._last_told.get(server.key, None if times else server.history.last_at)
+        log.store.add_text(server.key, portion.text, start, times, before, traits)
+        at = before
         log.skip(max(portion.text.count(b"\n") - len(last), 0))
         places = [place for place, _ in times]
         for position, line in last:
             told = bisect_right(places, position)
-            at = times[max(told - 1, 0)][1] if times else server.history.last_at
+            if (told == 0 or places[told - 1] != position) and (own := stamp_of(line)) is not None:
+                at = own
+            elif told and places[told - 1] == position:
+                at = times[told - 1][1]
             log.show(server.key, position, at, line)
+        if at is not None:
+            self._last_told[server.key] = at
         for trait, offsets in traits:
             for position in offsets[: bisect_left(offsets, start)]:
                 log.store.mark(server.key, position, trait)

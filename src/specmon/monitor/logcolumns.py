@@ -14,6 +14,8 @@ from specmon.monitor.logstore import LogStore, Trait
 Integers: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
 
+_DIGITS = (0, 1, 2, 3, 5, 6, 8, 9, 11, 12, 14, 15, 17, 18)  # of a stamp
+
 
 @dataclass(frozen=True, slots=True)
 class Columns:
@@ -34,13 +36,18 @@ def columns_of(
     traits: Iterable[tuple[Trait, Sequence[int]]],
 ) -> Columns:
     """The whole lines of a text; see `LogStore.add_text`."""
-    ends = np.flatnonzero(np.frombuffer(text, np.uint8) == 0x0A).astype(np.int64)
+    data = np.frombuffer(text, np.uint8)
+    ends = np.flatnonzero(data == 0x0A).astype(np.int64)
     starts = np.concatenate((np.zeros(1, np.int64), ends[:-1] + 1)) if len(ends) else ends
     places = starts + position
-    told = np.array([place for place, _ in times], np.int64)
-    moments = np.array([np.nan if before is None else before, *(at for _, at in times)], np.float64)
-    if before is None and times:
-        moments[0] = times[0][1]  # what comes before the first stamp was written just before it
+    own_places, own_moments = _own_stamps(data, starts, position)
+    told = np.concatenate((own_places, np.array([place for place, _ in times], np.int64)))
+    moments = np.concatenate((own_moments, np.array([at for _, at in times], np.float64)))
+    among = np.argsort(told, kind="stable")  # where both tell a time, the dialect's, which may be finer, counts
+    told, moments = told[among], moments[among]
+    # What comes before the first stamp was written just before it.
+    first = before if before is not None else moments[0] if len(moments) else np.nan
+    moments = np.concatenate((np.array([first], np.float64), moments))
     noted = np.zeros(len(places), np.uint8)
     for trait, offsets in traits:
         wanted = np.asarray(offsets, np.int64)
@@ -55,6 +62,28 @@ def columns_of(
         length=(ends - starts).astype(np.uint32),
         traits=noted,
     )
+
+
+def _own_stamps(data: NDArray[np.uint8], starts: Integers, position: int) -> tuple[Integers, Floats]:
+    """Places and times of the lines that begin with a full stamp, `[2026-02-26 16:40:00` (see `stamp_of`)."""
+    starts = starts[starts + 20 <= len(data)]
+    starts = starts + (data[starts] == ord("["))
+    starts = starts[starts + 19 <= len(data)]
+    signs = data[starts[:, None] + np.arange(19)]
+    digits = signs[:, _DIGITS].astype(np.int64) - ord("0")
+    is_stamp = ((digits >= 0) & (digits <= 9)).all(axis=1) & (signs[:, (4, 7, 13, 16)] == tuple(b"--::")).all(axis=1)
+    is_stamp &= (signs[:, 10] == ord(" ")) | (signs[:, 10] == ord("T"))
+    digits, starts = digits[is_stamp], starts[is_stamp]
+    years = digits[:, :4] @ (1000, 100, 10, 1)
+    months, days, hours, minutes, seconds = (digits[:, k] * 10 + digits[:, k + 1] for k in (4, 6, 8, 10, 12))
+    is_real = (years >= 1970) & (months >= 1) & (months <= 12) & (days >= 1) & (days <= 31)
+    is_real &= (hours < 24) & (minutes < 60) & (seconds < 60)
+    months_since = ((years - 1970) * 12 + months - 1)[is_real].astype("datetime64[M]")
+    midnight = months_since.astype("datetime64[D]").astype(np.int64) + days[is_real] - 1
+    moments = midnight * 86_400 + (hours * 3600 + minutes * 60 + seconds)[is_real]
+    bracket = starts[is_real] - 1
+    is_bracket = (bracket >= 0) & (data[bracket] == ord("["))
+    return np.where(is_bracket, bracket, starts[is_real]) + position, moments.astype(np.float64)
 
 
 class Order:

@@ -305,6 +305,7 @@ class EventLine:
     severity: Severity
     server: str  # name, "" for the session
     text: str
+    position: int | None = None  # byte of the server's log at which its line stands; None: it has none, or nobody knows
 
 
 @dataclass(frozen=True, slots=True)

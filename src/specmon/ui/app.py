@@ -25,10 +25,11 @@ from specmon.ui.handover import Handover, Notice, Outlet
 from specmon.ui.help import HelpScreen
 from specmon.ui.keys import set_up_keys
 from specmon.ui.layout import Focus
+from specmon.ui.logscreen import LogScreen
 from specmon.ui.look import AsciiFilter, Look
 from specmon.ui.palette import commands
 from specmon.ui.panels.bars import KeyBar
-from specmon.ui.panels.evidence import Differences
+from specmon.ui.panels.evidence import Differences, Events
 from specmon.ui.panels.header import Header
 from specmon.ui.panels.logpane import LogPane
 from specmon.ui.themes import DEFAULT_VARIABLES
@@ -56,7 +57,8 @@ class SpecmonApp(TimeApp):
     BINDINGS = [
         Binding("space", "toggle_pause", "Pause or go on", id="session.pause"),
         *TIME_BINDINGS,
-        Binding("l,slash", "show_log", "Log", key_display="l", id="view.log"),
+        Binding("l,slash", "show_whole_log", "Log", key_display="l", id="view.log"),
+        Binding("ctrl+l", "show_log", "Log below the verdict", id="view.log_below"),
         Binding("d", "show_differences", "Configuration that differs", id="view.differences"),
         Binding("f", "show_fleet", "All servers", id="view.fleet"),
         Binding("p", "show_phases", "Cycle phases", id="view.phases"),
@@ -175,6 +177,10 @@ class SpecmonApp(TimeApp):
             header.held_lines = max(0, fresh.log_revision - self._held.log_revision)
             header.redraw()
             return
+        if (log := self._log_screen) is not None:
+            log.snapshot = fresh
+            self._shown = ()  # the panels behind it rest until it goes
+            return
         key = _key_of(fresh)
         if key != self._shown:
             self._shown = key
@@ -251,6 +257,31 @@ class SpecmonApp(TimeApp):
         header.held_lines = None if self._held is None else 0
         header.redraw()
         self._tick()
+
+    @property
+    def _log_screen(self) -> LogScreen | None:
+        return next((each for each in self.screen_stack if isinstance(each, LogScreen)), None)
+
+    def show_at(self, at: float, server: str = "", position: int | None = None) -> None:
+        """Open the log at the line of a server (by its name) at a moment of its log's clock, or at a byte of it."""
+        if (log := self._log_screen) is not None:
+            log.show_at(at, server, position)
+            return
+        self._open_log((at, server, position))
+
+    def on_events_chosen(self, message: Events.Chosen) -> None:
+        """An event leads to its line."""
+        self.show_at(message.event.at, message.event.server, message.event.position)
+
+    def action_show_whole_log(self) -> None:
+        """The log on a screen of its own."""
+        if self._log_screen is None:
+            self._open_log(None)
+
+    def _open_log(self, at: tuple[float, str, int | None] | None) -> None:
+        log = LogScreen(self._look, at=at, own_keys=self.own_keys)
+        log.set_reactive(LogScreen.snapshot, self._held or self._feed.snapshot())
+        self.push_screen(log)
 
     def action_show_log(self) -> None:
         """Give the lower part of the screen to the log, or take it back."""

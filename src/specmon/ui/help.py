@@ -17,7 +17,9 @@ from specmon.ui.row import flow
 
 _KEYS = (
     ("space", "pause the replay; live: freeze the picture, lines are still received"),
-    ("l  /", "the log of both servers; arrows and page keys scroll, f follows again"),
+    ("l  /", "the log of all servers on a screen of its own"),
+    ("ctrl+l", "the newest lines below the verdict; arrows and page keys scroll, f follows again"),
+    ("tab enter", "to the events; arrows choose one, enter (or a click) opens the log at its line"),
     ("d", "configuration: what differs from the reference and between the servers"),
     ("f", "all servers in one table: enter compares the chosen one, b as the baseline, s as the speculative side"),
     ("p", "cycle phases: where the time of a cycle goes, and since when"),
@@ -52,6 +54,16 @@ _REPLAY_KEYS = (
     (",  .", "one sample back, forward"),
     ("n N  j J  o O", "go to the next or last event, restart, start of a drift, and pause there"),
     ("home end", "to the first, to the last line"),
+)
+_LOG_KEYS = (
+    ("↑ ↓ page", "move; home the oldest line, end the newest"),
+    ("← →", "move the text: no line is wrapped"),
+    ("f", "follow the newest line, or stay"),
+    ("/  n N", "search a regular expression; next match, match before"),
+    ("&", "show only lines that match"),
+    ("v  o", "lines of one server; statistics only, or all but these"),
+    ("enter", "one line in full: its bytes, what was read, whether it counts"),
+    ("esc  l", "give up a search, else back"),
 )
 _WORDS = (
     ("accept length", "tokens per request and cycle, the bonus token included; 1 is no gain"),
@@ -110,6 +122,7 @@ class HelpScreen(ModalScreen[None]):
         section("Charts and their past", tuple(charts))
         if self._is_replay:
             section("Replay", _REPLAY_KEYS)
+        section("In the log", _LOG_KEYS)
         signs = (
             ("│ restart", "a new life of the server"),
             ("┊ gap", "bytes that never came"),

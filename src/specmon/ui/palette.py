@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 def commands(app: SpecmonApp, *, is_replay: bool) -> Iterator[SystemCommand]:
     """The commands of a live session, and those that only a replay has."""
     yield SystemCommand("Pause", "Pause the replay, or freeze the live picture", app.action_toggle_pause)
-    yield SystemCommand("Log", "Show or leave the log", app.action_show_log)
+    yield SystemCommand("Log", "All lines of all servers, to search and to filter", app.action_show_whole_log)
+    yield SystemCommand("Log below the verdict", "Show or leave the newest lines there", app.action_show_log)
     yield SystemCommand("Configuration", "Show what differs", app.action_show_differences)
     yield SystemCommand("All servers", "One table; any two of them can be compared", app.action_show_fleet)
     yield SystemCommand("Cycle phases", "Where the time of a cycle goes, and since when", app.action_show_phases)

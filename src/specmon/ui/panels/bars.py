@@ -124,7 +124,7 @@ _TIME = (
 )
 _FLEET = (("f", "all servers", "app.show_fleet", 2),)
 _ALWAYS = (
-    ("l", "log", "app.show_log", 2),
+    ("l", "log", "app.show_whole_log", 2),
     ("d", "diff", "app.show_differences", 3),
     ("p", "phases", "app.show_phases", 4),
     ("w", "what if", "app.show_what_if", 5),
@@ -146,12 +146,16 @@ class KeyBar(Panel):
     own_keys: Mapping[str, str] = MappingProxyType({})  # the user's, by the action's id
     _places: Sequence[tuple[int, int, str]] = ()
 
+    def keys(self) -> Sequence[tuple[str, str, str, int]]:
+        """Key, word, action, rank."""
+        keys = (*(_REPLAY if self.is_replay else _LIVE), *(_FLEET if self.has_fleet else ()))
+        return (*keys, *_ALWAYS[:-2], *_TIME, *_ALWAYS[-2:])
+
     def rows(self, width: int, height: int) -> Sequence[Content]:
         """One row."""
-        keys = (*(_REPLAY if self.is_replay else _LIVE), *(_FLEET if self.has_fleet else ()))
-        keys = (*keys, *_ALWAYS[:-2], *_TIME, *_ALWAYS[-2:])
+        keys = tuple(self.keys())
         if self.own_keys:
-            keys = tuple((shown_keys(key, self.own_keys), *rest) for key, *rest in keys)
+            keys = tuple((shown_keys(key, self.own_keys), word, action, rank) for key, word, action, rank in keys)
         room = width - 2
         while len(keys) > 2 and not fits([_key(key, word) for key, word, _, _ in keys], room):
             worst = max(rank for _, _, _, rank in keys)

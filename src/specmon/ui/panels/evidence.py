@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from rich.cells import cell_len
 from textual.binding import Binding
 from textual.content import Content
+from textual.events import Click
+from textual.message import Message
 
-from specmon.monitor.snapshot import Difference, Severity, Trust
+from specmon.monitor.snapshot import Difference, EventLine, Severity, Trust
 from specmon.ui import figures
 from specmon.ui.look import SEVERITY_STYLE, Look
 from specmon.ui.panel import Panel
@@ -31,14 +33,61 @@ _WRITE_DOWN = (
 _WEIGHTS = {"matters": ("!", "bold $caution"), "unknown": ("?", "$foreground"), "expected": ("+", "$quiet")}
 
 
-class Events(Panel):
-    """What happened, newest first."""
+class Events(Panel, can_focus=True):
+    """What happened, newest first; each leads to its line of the log."""
 
+    BINDINGS = [
+        Binding("up", "move(-1)", "Event above", show=False, id="events.up"),
+        Binding("down", "move(1)", "Event below", show=False, id="events.down"),
+        Binding("enter", "choose", "Its line of the log", show=False, id="events.choose"),
+    ]
     depends_on = ("events",)
+    _chosen: EventLine | None = None
+    _first = 0  # index of the topmost event
+    _places: Sequence[EventLine] = ()  # by row, from the last drawing
+
+    class Chosen(Message):
+        """Somebody wants to see the line of an event."""
+
+        def __init__(self, event: EventLine) -> None:
+            super().__init__()
+            self.event = event
 
     def heading(self, width: int) -> Content | None:
         """The panel's name."""
-        return fit([piece(("events", "$foreground"))], width)
+        how = [piece(("enter shows its line", "$quiet"), rank=1)] if self.has_focus else []
+        return fit([piece(("events", "$foreground")), *how], width)
+
+    def action_move(self, rows: int) -> None:
+        """Choose the next event, or the one before."""
+        events = self.snapshot.events
+        if events:
+            index = events.index(self._chosen) if self._chosen in events else -1 if rows > 0 else 0
+            index = max(0, min(len(events) - 1, index + rows))
+            self._chosen = events[index]
+            shown = [event for event in events if event in self._places]
+            if index < self._first or self._chosen not in shown:
+                self._first = max(0, index if index < self._first else index - max(len(shown) - 1, 0))
+            self.redraw()
+
+    def action_choose(self) -> None:
+        """Go to the line of the chosen event."""
+        if self._chosen is not None:
+            self.post_message(self.Chosen(self._chosen))
+
+    def on_click(self, click: Click) -> None:
+        """Go to the line of the event under the pointer."""
+        row = click.get_content_offset(self)
+        if row is not None and row.y < len(self._places):
+            self._chosen = self._places[row.y]
+            self.action_choose()
+
+    def watch_has_focus(self, has_focus: bool) -> None:
+        """The newest event is chosen first; without the focus the newest ones are in view again."""
+        super().watch_has_focus(has_focus)
+        events = self.snapshot.events
+        self._chosen, self._first = (events[0] if has_focus and events else None), 0
+        self.redraw()
 
     def rows(self, width: int, height: int) -> Sequence[Content]:
         """One row an event."""
@@ -47,18 +96,23 @@ class Events(Panel):
         rows: list[Content] = []
         # A sentence may have a second row where it needs one: the newest events are worth more than the older ones.
         lines = 2 if height >= 4 else 1
-        for event in self.snapshot.events:
+        places: list[EventLine] = []
+        for event in self.snapshot.events[self._first :]:
             if len(rows) >= height:
                 break
             style = SEVERITY_STYLE[event.severity]
             who = f"{event.server} " if event.server else ""
             tone = "$foreground" if event.severity in (Severity.WARNING, Severity.ALERT) else "$quiet"
-            head = f" {figures.clock(event.at)} "
+            is_chosen = self.has_focus and event is self._chosen
+            head = f"{'▸' if is_chosen else ' '}{figures.clock(event.at)} "
+            tone = f"bold {tone}" if is_chosen else tone
             sign = self.look.mark(event.severity)
             room = width - len(head) - len(sign) - 2
             first, *more = flow(visible(who + event.text), room, min(lines, height - len(rows))) or [""]
             rows.append(Content.assemble((head, "$quiet"), (f"{sign} ", style), (first, tone)))
             rows += [Content.assemble(" " * (width - room - 1), (line, tone)) for line in more]
+            places += [event] * (len(rows) - len(places))
+        self._places = places
         return rows
 
 

@@ -28,14 +28,14 @@ _PARTS = (
     "name-baseline", "name-speculative", "name-unknown", "plain", "stats", "loud", "unparsed", "reason", "time", "bar",
 )  # fmt: skip
 # "[2026-01-30 12:00:00 TP0] ": the time stands in its own column already, the rank is worth its cells.
-_STAMP = re.compile(r"^\[\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[.,\d]*(?: ([^\]]{1,24}))?\] ?")
+STAMP = re.compile(r"^\[\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[.,\d]*(?: ([^\]]{1,24}))?\] ?")
 # "(APIServer pid=7) INFO 11-30 15:41:36 [loggers.py:127] ": vLLM's. A louder level than INFO is worth its cells.
 _VLLM_STAMP = re.compile(
     r"^(?:\([A-Za-z_]\w{1,40} pid=\d{1,10}\) )?(?:INFO|DEBUG) \d\d-\d\d \d\d:\d\d:\d\d \[?[\w./-]{1,96}:\d{1,6}\] "
 )
 # Where the figures of a statistics line begin, whatever carries it: a JSON record, a container's prefix.
 _FIGURES = re.compile(r"(?:Engine \d{1,6}: |\d{1,6} Engines Aggregated: )?Avg prompt throughput: ")
-_LOUD = re.compile(r"\b(?:error|warning|critical|fatal|traceback|exception|killed)\b", re.IGNORECASE)
+LOUD = re.compile(r"\b(?:error|warning|critical|fatal|traceback|exception|killed)\b", re.IGNORECASE)
 _NAME_WIDTH = 16
 
 
@@ -168,7 +168,7 @@ class LogPane(Widget, can_focus=True):
         role = line.role if line.role in (Role.BASELINE, Role.SPECULATIVE) else Role.UNKNOWN
         sign = "?" if line.is_unparsed else "◦" if line.excluded else " "
         text = visible(line.text)
-        stamp = _STAMP.match(text) if line.at is not None else None
+        stamp = STAMP.match(text) if line.at is not None else None
         if stamp is not None:
             text = (f"{stamp[1]} " if stamp[1] else "") + text[stamp.end() :]
         elif (found := _FIGURES.search(text) if line.is_stats else _VLLM_STAMP.match(text)) is not None:
@@ -181,12 +181,12 @@ class LogPane(Widget, can_focus=True):
             Segment(f"{sign} ", self._style("unparsed" if line.is_unparsed else "reason")),
         ]
         room = max(0, width - sum(segment.cell_length for segment in head))
-        reason = _reason(line)
+        reason = reason_of(line)
         if room - cell_len(reason) < 24:
             reason = ""
         body = (cut_fields if line.is_stats else cut)(text, room - cell_len(reason))
         fill = " " * max(0, room - cell_len(body) - cell_len(reason))
-        loud = "loud" if _LOUD.search(text) else "stats" if line.is_stats else "plain"
+        loud = "loud" if LOUD.search(text) else "stats" if line.is_stats else "plain"
         segments = [
             *head,
             Segment(body, self._style("unparsed" if line.is_unparsed else loud)),
@@ -202,7 +202,8 @@ class LogPane(Widget, can_focus=True):
         return style
 
 
-def _reason(line: LogLine) -> str:
+def reason_of(line: LogLine) -> str:
+    """Why a line enters no figure, to be shown behind it; "" when it does."""
     if line.is_unparsed:
         return "  not understood"
     return f"  left out: {visible(line.excluded).replace('_', ' ')}" if line.excluded else ""
