@@ -117,6 +117,18 @@ class CleanColumns:
         if self._drafting is not None:
             del self._drafting[position]
 
+    def forget(self, count: int) -> None:
+        """Let the oldest go."""
+        for column in (self.at, self.tok_s, self.accept_len, self.cycles, self.queue, self.prompt_tok_s):
+            column.forget(count)
+        self.index.forget(count)
+        self.context_tokens.forget(count)
+        del self.graph[:count]
+        if self._cycle_ms is not None:
+            self._cycle_ms.forget(count)
+        if self._by_position is not None:
+            del self._by_position[:count]
+
     @property
     def drafting(self) -> list[Drafting]:
         """The samples' shares by draft position; empty when no sample has any."""

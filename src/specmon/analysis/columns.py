@@ -108,6 +108,14 @@ class Column:
         self._wide.extend(values.data)
         self._count += len(values)
 
+    def forget(self, count: int) -> None:
+        """Let the oldest go."""
+        if self._wide is not None:
+            self._wide.forget(count)
+        elif self._codes is not None:
+            self._codes.forget(count)
+        self._count -= count
+
     def numbers(self, part: slice = slice(None)) -> npt.NDArray[np.float64]:
         """A part of the figures, as an array of its own."""
         import numpy as np

@@ -65,7 +65,7 @@ def figures_of(
     running: int, levels: Sequence[RankLevel], *, samples: int, decode: Speed, delivered: Speed
 ) -> LevelFigures:
     """What the levels of ranks, or of a band, are worth together at these speeds."""
-    clean = sum(len(level.clean) for level in levels)
+    clean = sum(level.clean_count for level in levels)
     return LevelFigures(
         running=running,
         samples=samples,
@@ -128,7 +128,7 @@ def prefill_share(levels: Sequence[RankLevel]) -> float | None:
     for level in levels:
         middle = level.median_cycle_ms
         if middle is not None and level.delivery.seconds > 0:
-            decoding += level.delivery.cycles * middle / 1000
+            decoding += level.decode_s(middle)
             seconds += level.delivery.seconds
     return max(0.0, 1 - decoding / seconds) if seconds > 0 else None
 

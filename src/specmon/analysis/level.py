@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections import Counter, deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 _RECENT = 512
+_MOVES = 100  # the newest are held
+_FADES_BY = 8  # samples are let go when they are one part in so many of their column
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +58,12 @@ class RankLevel:
         "clean",
         "delivery",
         "drafted",
+        "faded",
+        "faded_cycles",
+        "faded_decode_s",
         "graphs",
         "idle_windows",
+        "left_behind",
         "median",
         "moves",
         "outliers",
@@ -78,6 +85,10 @@ class RankLevel:
         self.outliers = 0
         self.clean = CleanColumns(running)
         self.moves: list[Move] = []
+        self.faded = 0  # clean samples that the columns no longer hold
+        self.left_behind = 0  # those of them that a move of the level has superseded
+        self.faded_cycles = 0.0  # about so many of the delivered cycles are as old as they are
+        self.faded_decode_s = 0.0  # and took so long, but for prefills
         self.accept_sum = 0.0  # of A x cycles over all samples that have an A
         self.accept_cycles = 0.0
         self.timed_ms = 0.0  # C x cycles over all samples that have a C
@@ -95,6 +106,16 @@ class RankLevel:
         self._can_move = True
         self.median = RunningMedian(everything=self._known_cycles_ms)
         self.streak: list[Sample] = []  # outliers since the last sample that was none
+
+    @property
+    def clean_count(self) -> int:
+        """Samples that count, held or not."""
+        return self.faded + len(self.clean)
+
+    @property
+    def has_faded(self) -> bool:
+        """The columns once held more than they do."""
+        return self.faded + self.left_behind > 0
 
     @property
     def median_cycle_ms(self) -> float | None:
@@ -153,6 +174,43 @@ class RankLevel:
         self.streak.clear()
         return Rule.CLEAN
 
+    def decode_s(self, cycle_ms: float) -> float:
+        """The time that the delivered cycles take at this cycle time, or at that of their own day."""
+        return self.faded_decode_s + (self.delivery.cycles - self.faded_cycles) * cycle_ms / 1000
+
+    def fade(self, first_index: int, first_at: float, least: int) -> bool:
+        """Let go of the clean samples before this index or this time, but for the newest `least`; whether any went."""
+        clean = self.clean
+        if len(self.moves) > _MOVES:
+            del self.moves[:-_MOVES]
+        old = max(bisect_left(clean.index, first_index), bisect_left(clean.at, first_at))
+        count = min(old, len(clean) - least)
+        # Columns are moved to be shortened: rarely, then.
+        if count <= 0 or count * _FADES_BY < len(clean):
+            return False
+        self._forget(count)
+        return True
+
+    def settle(self, least: int) -> None:
+        """No more will come: hold the newest few."""
+        for recent in (self.recent_context, self.recent_queue, self.recent_prompt_tok_s, self.recent_by_position):
+            if len(self.clean):
+                recent.clear()
+        if (count := len(self.clean) - least) > 0:
+            self._forget(count)
+
+    def _forget(self, count: int) -> None:
+        middle = self.median.value
+        if middle is not None:
+            cycles = (self.delivery.cycles - self.faded_cycles) * count / len(self.clean)
+            self.faded_cycles += cycles
+            self.faded_decode_s += cycles * middle / 1000
+        self.faded += count
+        self.clean.forget(count)
+        self.median = RunningMedian(everything=self._known_cycles_ms)
+        if len(known := self._known_cycles_ms()):
+            self.median.extend(known)
+
     def _known_cycles_ms(self) -> npt.NDArray[np.float64]:
         cycles = self.clean.cycles_ms(slice(None))
         known: npt.NDArray[np.float64] = cycles[cycles == cycles]
@@ -203,19 +261,22 @@ class RankLevel:
         if not self._can_move:
             return self._join(newest, changed)
         context = median_of(sorted(tokens for tokens in self.clean.context_tokens if tokens == tokens))
-        self.moves.append(Move(self.running, len(self.clean), self.median.value, self._clean_accept_len(), context))
+        self.moves.append(Move(self.running, self.clean_count, self.median.value, self._clean_accept_len(), context))
         changed.extend(Judgement(index, Rule.SUPERSEDED) for index in self.clean.index)
+        self.left_behind += self.faded
+        self.faded = 0
         streak, self.streak = self.streak, []
         self.clean = CleanColumns(self.running)
         self.median = RunningMedian(everything=self._known_cycles_ms)
         self.outliers -= len(streak)
         for sample in streak:
             self._take(sample)
-        verdict = self._judge_again(newest, changed)
+        again: list[Judgement] = []  # those were outliers already, so that nothing changes with it
+        verdict = self._judge_again(newest, again)
         if verdict is Rule.CYCLE_OUTLIER:
             self.streak.append(newest)
             self.outliers += 1
-        left_out = {judgement.index for judgement in changed}
+        left_out = {judgement.index for judgement in again}
         changed.extend(
             Judgement(sample.index, Rule.CLEAN)
             for sample in streak

@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 
+from specmon.analysis.horizon import Horizon
 from specmon.analysis.level import Judgement, RankLevel
 from specmon.analysis.median import RunningMedian
 from specmon.analysis.rules import IDLE_FACTOR, Cadence, Rule, changes_batch, resolution_s
 from specmon.analysis.sample import Sample
 from specmon.events import Covers
+
+_MOST_GAPS = 1 << 17  # of which the usual one is the median: two weeks of lines every ten seconds
 
 
 class RankStatistics:
@@ -155,6 +158,19 @@ class RankStatistics:
     def _idle_gap(self, sample: Sample) -> float:
         """The time since the previous line that the clock is sure of."""
         return self._gap_before(sample) - resolution_s(self.last_at, sample.at)
+
+    def fade(self, first_index: int, first_at: float, horizon: Horizon) -> bool:
+        """Let go what is older in every level; whether there was anything."""
+        if len(self._gaps) > _MOST_GAPS:
+            self._gaps = self._gaps.thinned()
+        faded = [level.fade(first_index, first_at, horizon.level_samples) for level in self.levels.values()]
+        return any(faded)
+
+    def settle(self, horizon: Horizon) -> None:
+        """No more will come, and the figures have been worked out."""
+        for level in self.levels.values():
+            level.settle(horizon.settled_samples)
+        self._gaps = RunningMedian()
 
     def _gap_before(self, sample: Sample) -> float:
         return sample.at - self.last_at

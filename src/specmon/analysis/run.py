@@ -9,15 +9,18 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from specmon.analysis.combine import combine_levels, prefill_share
+from specmon.analysis.combine import combine_levels
 from specmon.analysis.derive import sample_of
 from specmon.analysis.figures import LevelFigures, RunFigures
+from specmon.analysis.horizon import Horizon
 from specmon.analysis.level import Judgement, RankLevel
 from specmon.analysis.load import Band
 from specmon.analysis.rank import RankStatistics
-from specmon.analysis.rules import EXCLUDING, Cadence, Rule
+from specmon.analysis.rules import Cadence, Rule
+from specmon.analysis.runfigures import run_figures, sum_of_known
 from specmon.analysis.sample import Reading, Sample
 from specmon.analysis.tags import missing_ranks, numbers_of, ranks_that_add_up
+from specmon.analysis.verdicts import Verdicts
 from specmon.events import Covers
 
 if TYPE_CHECKING:
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
 
 FIGURES_AGE = 500  # a level's figures for the screen may lack one sample in so many
 _NEWEST_MOMENTS = 500  # of each level
+_OFTEN = 4096  # samples between two looks for what is too old to be held
 _REPLAYABLE = 512  # records that are kept so that an early line can be read in the light of a later one
 
 Replay = Callable[["RunStatistics"], object]
@@ -38,20 +42,26 @@ class RunStatistics:
     lines, so these are kept and read again when they do.
     """
 
-    def __init__(self, cadence: Cadence | None = None, *, is_speculative: bool = False) -> None:
+    def __init__(
+        self, cadence: Cadence | None = None, *, is_speculative: bool = False, horizon: Horizon | None = None
+    ) -> None:
+        """`horizon`: how much of the past is held sample by sample; None: all of it."""
         self.cadence = cadence or Cadence()
         self.is_speculative = is_speculative
         self.is_acceptance_told = True  # False: without an accept length a line is no baseline's, A is unknown
         self.figures_age = FIGURES_AGE
         self._idle: set[str] = set()  # ranks that said they have nothing to do, and are not missing
         self.do_ranks_add_up = False  # ranks without a DP number share the requests (attention DP)
-        self.verdicts = bytearray()  # a Rule for each sample, in line order
+        self.verdicts = Verdicts()
         self.revision = 0  # grows when a verdict changes after the fact
         self._ranks: dict[str, RankStatistics] = {}
         self._tags: list[str] = []  # as logged, in the order of their first line
         self._has_untagged = False  # lines without a tag were given to the only tagged rank
         self._early: list[Replay] | None = []
         self._counted: tuple[str, ...] | None = None
+        self._horizon = horizon
+        self._next_look = _OFTEN  # the sample with which to look for what lies beyond the horizon
+        self._fadings = 0
         self._levels: dict[int, tuple[tuple[object, ...], LevelFigures]] = {}  # as they were told last
 
     def add(self, tag: str, reading: Reading) -> Rule:
@@ -66,11 +76,12 @@ class RunStatistics:
         self.verdicts.append(Rule.CLEAN)
         changed: list[Judgement] = []
         rule = rank.add(sample, self.cadence, changed)
-        self.verdicts[sample.index] = rule
+        self.verdicts.change(sample.index, rule)
         rank.verdicts[rule] += 1
         for judgement in changed:
             self._change(rank, judgement)
         self.revision += bool(changed)
+        self._look_for_old(reading.at)
         return rule
 
     def add_many(self, lines: Lines) -> bool:
@@ -92,11 +103,31 @@ class RunStatistics:
         ranks = {number: rank for number, rank in (decoding | prefilling).items() if rank is not None}
         make = partial(self._of_lines, lines, first)
         rules, changed = add_lines(lines, ranks, first, cadence, make)
-        self.verdicts += rules
+        self.verdicts.extend(rules)
         for rank, judgement in changed:
             self._change(rank, judgement)
         self.revision += bool(changed)
+        self._look_for_old(float(lines.batch.at[-1]))
         return True
+
+    def settle(self) -> None:
+        """No more will come, and the figures have been asked for: hold only a few samples of a live run."""
+        if self._horizon is not None:
+            self._early = None
+            self.verdicts.forget(len(self.verdicts) - _OFTEN)  # the charts may still show some of the newest
+            for rank in self._ranks.values():
+                rank.settle(self._horizon)
+
+    def _look_for_old(self, at: float) -> None:
+        """Let go what lies beyond the horizon."""
+        horizon, count = self._horizon, len(self.verdicts)
+        if horizon is None or count < self._next_look:
+            return
+        self._next_look = count + _OFTEN
+        first = count - horizon.samples
+        self.verdicts.forget(first)
+        faded = [rank.fade(first, at - horizon.seconds, horizon) for rank in self._ranks.values()]
+        self._fadings += any(faded)
 
     def _of_lines(self, lines: Lines, first: int, position: int) -> Sample:
         sample = self._sample(lines.reading(position))
@@ -104,9 +135,12 @@ class RunStatistics:
         return sample
 
     def _change(self, rank: RankStatistics, judgement: Judgement) -> None:
-        rank.verdicts[self.verdicts[judgement.index]] -= 1
+        before = self.verdicts.of(judgement.index)
+        if before is None:  # it counted, unless it does so only now
+            before = Rule.CYCLE_OUTLIER if judgement.rule is Rule.CLEAN else Rule.CLEAN
+        rank.verdicts[before] -= 1
         rank.verdicts[judgement.rule] += 1
-        self.verdicts[judgement.index] = judgement.rule
+        self.verdicts.change(judgement.index, judgement.rule)
 
     def totals(self, lines: Lines) -> Iterator[float | None]:
         """For each of the lines that will be added: what `newest_tok_s` would then answer."""
@@ -117,7 +151,7 @@ class RunStatistics:
             tag = tags.get(number)
             if tag in counted:
                 newest[tag] = tok_s
-            yield _sum(list(newest.values())) if tag in counted else None
+            yield sum_of_known(list(newest.values())) if tag in counted else None
 
     def _known_rank(self, tag: str) -> RankStatistics | None:
         if tag and tag not in self._tags:
@@ -213,6 +247,11 @@ class RunStatistics:
         rank = self._ranks.get(tag)
         return None if rank is None else rank.levels.get(running)
 
+    def has_faded(self, running: int) -> bool:
+        """Whether some rank no longer holds all that it measured at one B."""
+        levels = (rank.levels.get(running) for rank in self._ranks.values())
+        return any(level is not None and level.has_faded for level in levels)
+
     @property
     def _windows_hold_prefill(self) -> bool:
         """The time of a request or of a step holds no prompt, so what lies beyond the median cycle is noise."""
@@ -249,38 +288,25 @@ class RunStatistics:
         counted = self.counted_ranks
         if len(self._ranks) > 1 and tag not in counted:
             return None
-        return _sum([self._ranks[each].last_tok_s for each in counted if self._ranks[each].samples])
+        return sum_of_known([self._ranks[each].last_tok_s for each in counted if self._ranks[each].samples])
 
     def figures(self, *, is_exact: bool = True) -> RunFigures:
         """All that the samples so far come to. For the screen a level may lag by a sample in five hundred."""
         counted = [self._ranks[tag] for tag in self.counted_ranks]
-        decoding = [rank for rank in counted if rank.samples]
         # A tagged rank that only prefills is one of the run's: it decodes in no line, so no sum is whole.
         levels = [
             self._level(running, samples, counted, is_exact=is_exact)
             for running, samples in self.samples_by_level.items()
         ]
-        rounds = math.fsum(rank.accept_cycles for rank in counted)
-        every = [level for rank in counted for level in rank.levels.values()]
-        return RunFigures(
+        return run_figures(
+            counted,
+            tuple(levels),
             samples=self.samples,
-            counted=sum(rank.samples for rank in counted),
-            clean=sum(len(level.clean) for level in every),
-            excluded={rule.word: sum(rank.verdicts[rule] for rank in counted) for rule in EXCLUDING},
-            first_tok_s=_sum([rank.first_tok_s for rank in decoding]),
-            last_tok_s=_sum([rank.last_tok_s for rank in decoding]),
-            delivered_tok_s=_sum([_delivered(rank) for rank in decoding]),
-            prefill_share=prefill_share(every) if self._windows_hold_prefill else None,
-            accept_len=math.fsum(rank.accept_sum for rank in counted) / rounds
-            if rounds > 0 and self.knows_acceptance
-            else None,
-            drafts=rounds if self.is_speculative and rounds > 0 else None,
-            levels=tuple(levels),
             ranks=self.tags,
             ranks_missing=missing_ranks({*self._ranks, *self._idle}, are_all_wanted=self.do_ranks_add_up),
-            prefill_batches=sum(rank.prefill_batches for rank in counted),
-            prefill_tokens=round(math.fsum(rank.prefill_tokens for rank in counted)),
-            after_prefill=sum(rank.after_prefill for rank in counted),
+            is_speculative=self.is_speculative,
+            knows_acceptance=self.knows_acceptance,
+            windows_hold_prefill=self._windows_hold_prefill,
         )
 
     def band(self, band: Band) -> LevelFigures:
@@ -321,7 +347,7 @@ class RunStatistics:
     def _level(self, running: int, samples: int, adding: list[RankStatistics], *, is_exact: bool) -> LevelFigures:
         """Worked out anew only where something has come: a level changes with its own samples alone."""
         tags = tuple(rank.tag for rank in adding)
-        key = (self.revision, tags, self.knows_acceptance, self._windows_hold_prefill)
+        key = (self.revision, self._fadings, tags, self.knows_acceptance, self._windows_hold_prefill)
         held = self._levels.get(running)
         if held is not None and held[0] == key:
             new = samples - held[1].samples
@@ -397,13 +423,3 @@ class RunStatistics:
         for record in records:
             record(self)
         self.revision += 1
-
-
-def _sum(values: list[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return math.fsum(known) if known else None
-
-
-def _delivered(rank: RankStatistics) -> float | None:
-    seconds = math.fsum(level.delivery.seconds for level in rank.levels.values())
-    return math.fsum(level.delivery.tokens for level in rank.levels.values()) / seconds if seconds > 0 else None

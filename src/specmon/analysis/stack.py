@@ -72,6 +72,13 @@ class Stack(Generic[Number]):
             self._close()
             coming = coming[room:]
 
+    def forget(self, count: int) -> None:
+        """Let the oldest go."""
+        kept = self.numbers(slice(count, None))
+        self._full, self._newest = [], array(self._typecode)
+        if len(kept):
+            self.extend(kept.data)
+
     def parts(self, part: slice = slice(None)) -> Iterator[npt.NDArray[np.generic]]:
         """A stretch without a step, as arrays that must be gone before more comes."""
         import numpy as np

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import chain
 
+from specmon.analysis.horizon import LIVE
 from specmon.analysis.phasehistory import PhaseWindow
 from specmon.analysis.sample import Reading
 from specmon.events import (
@@ -45,8 +46,9 @@ from specmon.events import (
 )
 from specmon.monitor.chronicle import Chronicle
 from specmon.monitor.filled import Filled
+from specmon.monitor.happening import Happening
 from specmon.monitor.launch import Launch
-from specmon.monitor.life import Happening, Life
+from specmon.monitor.life import Life
 from specmon.monitor.lives import Lives
 from specmon.monitor.sampleplaces import SamplePlaces
 from specmon.monitor.snapshot import Mark, MarkKind, Severity
@@ -63,9 +65,11 @@ class History:
     """What happened to one server, in the order of its lines."""
 
     def __init__(self, server: str, *, is_watched: bool = True) -> None:
-        self.is_watched = is_watched  # False: nobody will ask for charts or for marks in the log
+        # False: nobody will ask for charts or for marks in the log, and every sample is held.
+        self.is_watched = is_watched
         self.chronicle = Chronicle(server)
-        self.lives = Lives(self._restarted, self.chronicle.withdraw_restart)
+        horizon = LIVE if is_watched else None
+        self.lives = Lives(self._restarted, self.chronicle.withdraw_restart, horizon=horizon)
         self.trace = Trace()
         self.underway = Underway()
         self.answers = 0  # generation requests that the access log says were answered
@@ -137,7 +141,7 @@ class History:
         text = f"{size} bytes of the log are missing: {reason}"
         life = self.lives.current
         if life is not None:
-            life.happenings.append(Happening("gap", self.last_at, size_bytes=size_bytes, detail=reason))
+            life.happened(Happening("gap", self.last_at, size_bytes=size_bytes, detail=reason))
             life.statistics.interrupt()
         if self.last_at is not None:
             self.chronicle.marks.append(Mark(self.last_at, MarkKind.GAP, text))
@@ -147,7 +151,7 @@ class History:
         """The log was emptied and begins again."""
         life = self.lives.current
         if life is not None:
-            life.happenings.append(Happening("truncated", self.last_at, detail="the log was emptied"))
+            life.happened(Happening("truncated", self.last_at, detail="the log was emptied"))
 
     # -- lines -----------------------------------------------------------------------------------
 
@@ -263,13 +267,13 @@ class History:
                 self.chronicle.tell(self._time(event), Severity.OK, "ready", event.offset)
             case Retracted():
                 many = "requests" if event.requests is None else f"requests: {event.requests}"
-                life.happenings.append(Happening("retraction", event.at, event.rank, detail=many))
+                life.happened(Happening("retraction", event.at, event.rank, detail=many))
                 life.statistics.retract(event.rank)
                 self.chronicle.tell(
                     self._time(event), Severity.WARNING, f"KV cache full, put back {many}", event.offset
                 )
             case Flushed():
-                life.happenings.append(Happening("flush", event.at, event.rank, detail="prefix cache flushed"))
+                life.happened(Happening("flush", event.at, event.rank, detail="prefix cache flushed"))
                 life.statistics.interrupt(event.rank)
             case Crashed():
                 if life.crashed(event):

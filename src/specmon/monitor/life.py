@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from specmon.analysis.counters import Reading, reading_of
 from specmon.analysis.countertimes import CounterTimes
 from specmon.analysis.drafttimes import DraftTimes
 from specmon.analysis.figures import LevelFigures, PhaseFigures, RunFigures
+from specmon.analysis.horizon import Horizon
 from specmon.analysis.load import Band
 from specmon.analysis.phasehistory import PhaseHistory, PhaseWindow
 from specmon.analysis.phasetimes import PhaseSource, PhaseTimes, RefusedLines
@@ -17,6 +18,7 @@ from specmon.analysis.rules import Cadence
 from specmon.analysis.run import RunStatistics
 from specmon.analysis.steps import StepTimes
 from specmon.events import Crashed, DraftsTimed, Habits, LogEvent, PhasesTimed
+from specmon.monitor.happening import Happening, shorten
 from specmon.monitor.launch import DEFAULT_LOG_INTERVAL, Launch
 from specmon.monitor.snapshot import Role, RunState
 from specmon.monitor.writers import Writers
@@ -30,21 +32,11 @@ _ENOUGH_DRAFTS = 200
 _FIGURES_AGE = 500  # a band's figures for the screen may lack one sample in so many
 
 
-@dataclass(frozen=True, slots=True)
-class Happening:
-    """A rare event of a life, as reports list it."""
-
-    kind: str  # launch, ready, retraction, flush, crash, exit, gap, truncated
-    at: float | None = None
-    rank: str = ""
-    size_bytes: int | None = None
-    detail: str = ""
-
-
 class Life:
     """Grows with the lines of one server process; what it says of itself follows from what it has seen."""
 
-    def __init__(self, index: int, *, warm_up_s: float = 0.0) -> None:
+    def __init__(self, index: int, *, warm_up_s: float = 0.0, horizon: Horizon | None = None) -> None:
+        """`horizon`: how much of the past is held whole; None: all of it."""
         self.index = index
         self.launch: Launch | None = None
         self.launched_at: float | None = None
@@ -56,7 +48,8 @@ class Life:
         self.last_running: int | None = None
         self.env: dict[str, str] = {}
         self.happenings: list[Happening] = []
-        self.statistics = RunStatistics(Cadence(warm_up_s=warm_up_s))
+        self.statistics = RunStatistics(Cadence(warm_up_s=warm_up_s), horizon=horizon)
+        self._is_bounded = horizon is not None
         self.habits = Habits()
         self.draft_times = DraftTimes()
         self.fingerprint: Fingerprint | None = None
@@ -96,7 +89,7 @@ class Life:
         """The launch line."""
         self.launch = launch
         self.launched_at = at
-        self.happenings.append(Happening("launch", at, detail=launch.model or ""))
+        self.happened(Happening("launch", at, detail=launch.model or ""))
         self._apply_launch()
 
     def launch_continued(self, launch: Launch) -> None:
@@ -137,7 +130,7 @@ class Life:
         self.is_ready = True
         self._stats_since_ready = False
         self.statistics.cadence = replace(self.statistics.cadence, ready_at=self.ready_at)
-        self.happenings.append(Happening("ready", event.at, event.rank))
+        self.happened(Happening("ready", event.at, event.rank))
 
     def stats_line(self, at: float, tag: str = "") -> None:
         """A decode or prefill line, whichever."""
@@ -192,7 +185,7 @@ class Life:
             return False
         self._is_stopping = True
         self._stats_since_stop = False
-        self.happenings.append(Happening("exit", event.at, event.rank, detail=detail))
+        self.happened(Happening("exit", event.at, event.rank, detail=detail))
         return True
 
     def crashed(self, event: Crashed) -> bool:
@@ -202,7 +195,7 @@ class Life:
         if event.cause == "death" and self._is_crashed:
             return False  # Python, the C++ runtime and the shell tell of the same end, each in its words
         self._is_crashed = True
-        self.happenings.append(Happening("crash", event.at, event.rank, detail=event.detail or event.cause))
+        self.happened(Happening("crash", event.at, event.rank, detail=event.detail or event.cause))
         self.statistics.retract(event.rank)
         return True
 
@@ -217,7 +210,7 @@ class Life:
     def exited(self, event: LogEvent, detail: str) -> None:
         """The process says that it ends."""
         if not self._is_stopping and not self._is_crashed and not self._has_exited:
-            self.happenings.append(Happening("exit", event.at, event.rank, detail=detail))
+            self.happened(Happening("exit", event.at, event.rank, detail=detail))
         self._has_exited = True
         self._stats_since_stop = False
 
@@ -225,6 +218,22 @@ class Life:
         """The log itself says that nothing is served, by one rank or by all."""
         self._idle_ranks.add(tag)
         self.statistics.went_idle(tag)
+
+    def happened(self, happening: Happening) -> None:
+        """Something rare, in the order of its lines. Of very many the first and the newest are held."""
+        self.happenings.append(happening)
+        if self._is_bounded:
+            shorten(self.happenings)
+
+    def settle(self, later: Life) -> None:
+        """It ended some lives ago: its figures stay, what they were made of need not. `later` came next."""
+        self.figures()
+        self.statistics.settle()
+        self._conditions = None
+        if later.launch == self.launch:
+            self.launch = later.launch
+        if later.env == self.env:
+            self.env = later.env
 
     def was_followed(self) -> None:
         """Another life began in the same log."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from specmon.analysis.horizon import Horizon
 from specmon.events import FIRST_DATED_S, Clock, ProcessStarted
 from specmon.monitor.life import Life
 
 if TYPE_CHECKING:
     from specmon.references.fingerprint import Fingerprint
 
+WHOLE_LIVES = 20  # the newest are held whole
 CLOCK_BACKWARDS_S = 60.0  # a step back of the statistics lines that means another life
 _YEARLESS_STEP_S = 30 * 86400.0  # stamps without a year step back by months at New Year, and mean nothing
 _OTHER_PROCESS_S = 1.0  # lines of two processes closer than this belong to one server
@@ -21,10 +23,14 @@ Restarted = Callable[[Life, Life, float | None], None]
 class Lives:
     """The lives of one server, oldest first."""
 
-    def __init__(self, on_restart: Restarted, on_withdrawn: Callable[[], None]) -> None:
+    def __init__(
+        self, on_restart: Restarted, on_withdrawn: Callable[[], None], *, horizon: Horizon | None = None
+    ) -> None:
+        """`horizon`: how much of the past is held whole; None: all of it."""
         self.all: list[Life] = []
         self.clock_steps = 0
         self.warm_up_s = 0.0  # rule 7: how long after ready no sample of a life counts
+        self._horizon = horizon
         self._on_restart = on_restart
         self._on_withdrawn = on_withdrawn
         self._next_fingerprint: Fingerprint | None = None
@@ -38,13 +44,15 @@ class Lives:
     def begin(self, at: float | None = None) -> Life:
         """Another life starts here."""
         before = self.current
-        life = Life(len(self.all) + 1, warm_up_s=self.warm_up_s)
+        life = Life(len(self.all) + 1, warm_up_s=self.warm_up_s, horizon=self._horizon)
         life.fingerprint, self._next_fingerprint = self._next_fingerprint, None
         life.process, self._next_process = self._next_process, ""
         self.all.append(life)
         if before is not None:
             before.was_followed()
             self._on_restart(before, life, at)
+        if self._horizon is not None and len(self.all) > WHOLE_LIVES:
+            self.all[-1 - WHOLE_LIVES].settle(self.all[-WHOLE_LIVES])
         return life
 
     def of_launch(self, at: float | None) -> Life:

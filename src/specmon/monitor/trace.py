@@ -79,6 +79,5 @@ def excluded_word(life: Life, index: int) -> str | None:
     """The rule that leaves a sample out, None when it counts."""
     if life.continues is not None:
         return None  # its lines were read again as another life's, so this place in it means nothing
-    verdicts = life.statistics.verdicts
-    verdict = Rule(verdicts[index]) if index < len(verdicts) else Rule.CLEAN
-    return None if verdict is Rule.CLEAN else verdict.word
+    verdict = life.statistics.verdicts.of(index)
+    return None if verdict is None or verdict is Rule.CLEAN else verdict.word

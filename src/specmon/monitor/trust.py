@@ -84,7 +84,9 @@ class TrustWatch:
             if life is not self._life:
                 self._begin(life)
             for running, watched in self._levels.items():
-                if watched.revision != life.statistics.revision:
+                if watched.revision != life.statistics.revision and life.statistics.has_faded(running):
+                    watched.revision = life.statistics.revision  # what was taken in is no longer held: go on from here
+                elif watched.revision != life.statistics.revision:
                     # A verdict changed after the fact: what was taken in is read again as it now stands.
                     told = watched.told
                     watched = self._levels[running] = self._watch(life, running, was_diverged=watched.was_diverged)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 LIVE_FOR_S = 10.0  # llama.cpp tells progress every 3 s; a request that is silent for three times that is not running
+_MOST = 4096  # requests, before those that are silent are let go
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,9 @@ class Underway:
             self._newest.pop(request, None)
             return
         self._newest[request] = tok_s, arrived_at
+        if len(self._newest) > _MOST:  # whose end was in no line
+            fresh = {each: told for each, told in self._newest.items() if arrived_at - told[1] <= LIVE_FOR_S}
+            self._newest = fresh
         self.arrived_at = arrived_at
 
     def ended(self, request: tuple[int, ...]) -> None:
