@@ -28,8 +28,8 @@ _PARTS = st.one_of(_FIGURES, st.lists(_FIGURES, max_size=6))
 _DROPS = st.none() | st.integers(0, 1000)  # which figure goes after a part has come
 
 
-@given(st.lists(st.tuples(_PARTS, _DROPS), max_size=20))
-def test_figures_come_back_as_they_went_in(parts: list[tuple[float | list[float], int | None]]) -> None:
+@given(st.lists(st.tuples(_PARTS, _DROPS), max_size=20), st.integers(0, 50))
+def test_figures_come_back_as_they_went_in(parts: list[tuple[float | list[float], int | None]], forgotten: int) -> None:
     column = Column()
     expected: list[float] = []
     for part, drop in parts:
@@ -42,6 +42,11 @@ def test_figures_come_back_as_they_went_in(parts: list[tuple[float | list[float]
         if expected and drop is not None:
             del column[drop % len(expected)]
             del expected[drop % len(expected)]
+    if forgotten:
+        column.forget(forgotten % (len(expected) + 1))
+        del expected[: forgotten % (len(expected) + 1)]
+        column.append(88.8)
+        expected.append(88.8)
     assert len(column) == len(expected)
     assert _same(list(column), expected)
     assert _same(column.numbers().tolist(), expected)

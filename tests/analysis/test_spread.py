@@ -100,3 +100,15 @@ def test_interval_is_the_narrowest_that_covers(count: int) -> None:
 def test_quantile_lies_between_neighbours() -> None:
     assert quantile_of([0.0, 10.0], 0.05) == pytest.approx(0.5)
     assert quantile_of([1.0, 2.0, 3.0], 1.0) == 3.0
+
+
+@given(st.lists(st.floats(-1e6, 1e6), max_size=40), st.lists(st.floats(-1e6, 1e6), max_size=40), st.booleans())
+def test_a_running_median_of_fewer_is_that_of_just_these(kept: list[float], more: list[float], is_sorted: bool) -> None:
+    running = RunningMedian([3.0, 1.0, 2.0])
+    if is_sorted:
+        running.extend(np.array([5.0]))
+    fewer = running.of_fewer(np.array(kept))
+    for value in more:
+        fewer.add(value)
+    assert len(fewer) == len(kept) + len(more)
+    assert fewer.value == median_of(sorted([*kept, *more]))

@@ -16,6 +16,7 @@ _STEPS = st.lists(
         st.tuples(st.just("append"), _WHOLE),
         st.tuples(st.just("extend"), st.lists(_WHOLE, max_size=12)),
         st.tuples(st.just("delete"), st.integers(0, 1000)),
+        st.tuples(st.just("forget"), st.integers(0, 1000)),
     ),
     max_size=20,
 )
@@ -33,6 +34,10 @@ def test_does_what_a_list_does(
         elif what == "append":
             stack.append(given_)
             expected.append(given_)
+        elif what == "forget":
+            count = given_ % (len(expected) + 1)
+            stack.forget(count)
+            del expected[:count]
         elif expected:
             del stack[given_ % len(expected)]
             del expected[given_ % len(expected)]

@@ -126,8 +126,8 @@ class CleanColumns:
         del self.graph[:count]
         if self._cycle_ms is not None:
             self._cycle_ms.forget(count)
-        if self._by_position is not None:
-            del self._by_position[:count]
+        if self._drafting is not None:
+            del self._drafting[:count]
 
     @property
     def drafting(self) -> list[Drafting]:

@@ -193,7 +193,7 @@ class RankLevel:
 
     def settle(self, least: int) -> None:
         """No more will come: hold the newest few."""
-        for recent in (self.recent_context, self.recent_queue, self.recent_prompt_tok_s, self.recent_by_position):
+        for recent in (self.recent_context, self.recent_queue, self.recent_prompt_tok_s, self.recent_drafting):
             if len(self.clean):
                 recent.clear()
         if (count := len(self.clean) - least) > 0:
@@ -207,9 +207,7 @@ class RankLevel:
             self.faded_decode_s += cycles * middle / 1000
         self.faded += count
         self.clean.forget(count)
-        self.median = RunningMedian(everything=self._known_cycles_ms)
-        if len(known := self._known_cycles_ms()):
-            self.median.extend(known)
+        self.median = self.median.of_fewer(self._known_cycles_ms())
 
     def _known_cycles_ms(self) -> npt.NDArray[np.float64]:
         cycles = self.clean.cycles_ms(slice(None))

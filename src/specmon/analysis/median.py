@@ -105,6 +105,18 @@ class RunningMedian:
         """One of half as many figures, every second in order, with nearly the same median; of what came one by one."""
         return RunningMedian(self._in_order()[::2])
 
+    def of_fewer(self, values: npt.NDArray[np.float64]) -> RunningMedian:
+        """One in the same form that holds just these."""
+        other = RunningMedian(everything=self._everything)
+        if self._sorted is not None:
+            other.extend(values)
+        else:
+            ordered = sorted(values.tolist())
+            middle = (len(ordered) + 1) // 2
+            other._lower = [-value for value in reversed(ordered[:middle])]  # what is in order is a heap
+            other._upper = ordered[middle:]
+        return other
+
     def bounds(self, more: int) -> tuple[float, float] | None:
         """Between which figures every median lies from now until `more` others have come; None: nobody can say."""
         ordered = self._in_order() if self._sorted is None else self._sorted

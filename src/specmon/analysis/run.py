@@ -247,6 +247,13 @@ class RunStatistics:
         rank = self._ranks.get(tag)
         return None if rank is None else rank.levels.get(running)
 
+    @property
+    def superseded(self) -> int:
+        """Samples of the ranks that add up which counted until their level moved."""
+        ranks = [self._ranks[tag] for tag in self.counted_ranks]
+        held = sum(rank.verdicts[Rule.SUPERSEDED] for rank in ranks)
+        return held + sum(level.left_behind for rank in ranks for level in rank.levels.values())
+
     def has_faded(self, running: int) -> bool:
         """Whether some rank no longer holds all that it measured at one B."""
         levels = (rank.levels.get(running) for rank in self._ranks.values())

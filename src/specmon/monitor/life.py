@@ -225,15 +225,13 @@ class Life:
         if self._is_bounded:
             shorten(self.happenings)
 
-    def settle(self, later: Life) -> None:
-        """It ended some lives ago: its figures stay, what they were made of need not. `later` came next."""
+    def settle(self, earlier: Life | None) -> None:
+        """It ended some lives ago: its figures stay, what they were made of need not. `earlier` came before it."""
         self.figures()
         self.statistics.settle()
         self._conditions = None
-        if later.launch == self.launch:
-            self.launch = later.launch
-        if later.env == self.env:
-            self.env = later.env
+        if earlier is not None and earlier.launch == self.launch:
+            self.launch = earlier.launch  # one for all
 
     def was_followed(self) -> None:
         """Another life began in the same log."""

@@ -52,7 +52,8 @@ class Lives:
             before.was_followed()
             self._on_restart(before, life, at)
         if self._horizon is not None and len(self.all) > WHOLE_LIVES:
-            self.all[-1 - WHOLE_LIVES].settle(self.all[-WHOLE_LIVES])
+            number = len(self.all) - WHOLE_LIVES - 1
+            self.all[number].settle(self.all[number - 1] if number else None)
         return life
 
     def of_launch(self, at: float | None) -> Life:
