@@ -9,6 +9,7 @@ from statistics import median
 
 import pytest
 
+from specmon.analysis import rank
 from specmon.analysis.figures import RunFigures
 from specmon.analysis.horizon import LIVE, Horizon
 from specmon.analysis.rules import Cadence, Rule
@@ -159,11 +160,12 @@ def test_samples_whose_verdict_is_forgotten_are_still_counted_right() -> None:
     assert figures.excluded["cycle_outlier"] == level.outliers == 0
 
 
-def test_the_usual_gap_of_lines_by_the_clock_outlives_many() -> None:
+def test_the_usual_gap_of_lines_by_the_clock_outlives_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rank, "_MOST_GAPS", 2000)
     run = RunStatistics(Cadence(covers=Covers.TICK), is_speculative=True, horizon=replace(HOUR, samples=5000))
-    for number in range(124_000):
+    for number in range(10_000):
         run.add("", Reading(10.0 * number, 1, 100.0, 2.0))
-    assert run.add("", Reading(10.0 * 124_000 + 31, 1, 100.0, 2.0)) is Rule.AFTER_IDLE
+    assert run.add("", Reading(10.0 * 10_000 + 31, 1, 100.0, 2.0)) is Rule.AFTER_IDLE
 
 
 def test_a_settled_run_holds_little_and_counts_the_same() -> None:
