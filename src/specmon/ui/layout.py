@@ -216,11 +216,11 @@ def _two_columns(width: int, height: int, focus: Focus, has_playback: bool, need
         bands += [
             _Band("comparison", 4, 4, 7) if has_phases else _Band("comparison", 4, 8, 8),
             _Band("tall", 1, 1, 1),
-            _Band("chart", 4, 8, 14) if has_phases else _Band("chart", 4, 10, 16),
+            _Band("chart", 4, 8, 14) if has_phases else _Band("chart", 4, 8, 16),
             *([_Band("phases", 5, 8, 9)] if has_phases else []),
-            _Band("events", 4, 6, 10),
-            _Band("ratio", 5, _RATIO_ROWS, _RATIO_ROWS, is_extra=True),
-            _Band("log", 5, 7, _FAR, is_extra=True),
+            _Band("events", 4, 5, 10),
+            _Band("ratio", 5, 5, _RATIO_ROWS, is_extra=True),
+            _Band("log", 5, 5, _FAR, is_extra=True),
         ]
     elif is_overview:
         bands += [
