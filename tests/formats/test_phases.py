@@ -57,6 +57,8 @@ def test_unknown_keys_are_skipped_whatever_their_values() -> None:
         (SPECULATIVE[:60], "cut", ""),  # in the middle of a figure
         (SPECULATIVE[: SPECULATIVE.index(" cycle_ms")], "cut", ""),
         ("specmon-phase v1 cycles=40 cycle_ms=15.9", "cut", ""),
+        (f"{SPECULATIVE[:57]} {SPECULATIVE}", "cut", ""),  # half a line with the next one behind it
+        ("specmon-phase v1 cycles=40 running=1 decode_ms=15.7 decode_ms=1.0 cycle_ms=15.9", "cut", ""),
         ("specmon-phase v1 cycles=0 running=1 decode_ms=1 cycle_ms=2", "cut", ""),
         (SPECULATIVE[: SPECULATIVE.index("9.900")], "sum", ""),  # a cycle of 2 ms
         ("specmon-phase v1 cycles=40 running=1 verify_ms=15.7 draft_ms=0.6 cycle_ms=15.9", "sum", ""),

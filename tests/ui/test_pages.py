@@ -123,6 +123,15 @@ async def test_the_phases_screen_tells_all_of_it() -> None:
             assert words in shown
 
 
+async def test_narrow_table_has_the_milliseconds_of_both_servers_and_no_shares() -> None:
+    app = SpecmonApp(StillFeed(timed()))
+    async with app.run_test(size=(40, 12)) as pilot:
+        await pilot.press("p")
+        await pilot.pause()
+        row = next(line for line in text(app).splitlines() if "verify  " in line and "28.70" in line)
+        assert row.rstrip().endswith("–      28.70")
+
+
 async def test_phases_are_told_apart_by_their_patterns() -> None:
     app = SpecmonApp(StillFeed(timed()), ascii_only=True)
     async with app.run_test(size=(120, 40)) as pilot:

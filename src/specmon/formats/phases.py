@@ -83,6 +83,8 @@ def _of_probe(version: bytes, pairs: bytes, offset: int) -> LogEvent:
             continue
         if not _FIGURE.match(value):
             return PhasesRefused(offset, reason="figure", detail=f"{name}={value.decode('utf-8', 'replace')}")
+        if name in figures:  # what is left of one line, with another behind it
+            return PhasesRefused(offset, reason="cut")
         figures[name] = float(value)
     event = _timed("probe", figures, offset)
     if event is None or event.running is None or event.cycle_ms != event.cycle_ms:

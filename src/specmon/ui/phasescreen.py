@@ -16,6 +16,7 @@ from specmon.ui.row import fit, flow, piece, visible
 
 _BESIDE = 110  # cells from which two histories stand side by side
 _CHART_ROWS = 8
+_TABLE_COLUMN = 18  # cells of one server: milliseconds and share
 _LEVELS_SHOWN = 12
 _ORDER = ("draft", "verify", "draft_extend", "decode", "other")
 
@@ -68,17 +69,21 @@ class PhasesPage(Page):
 
     def _table(self, told: Sequence[tuple[str, ServerView]], width: int) -> list[Content]:
         names = sorted(dict.fromkeys(part.name for _, view in told for part in view.phases.parts), key=_place)
-        heads = [(f"{side:>8} ms  share", "$quiet") for side, _ in told]
+        # The other server's milliseconds are worth more than the shares of the first.
+        has_shares = width >= 16 + _TABLE_COLUMN * len(told)
+        heads = [(f"{side:>8} ms" + "  share" * has_shares, "$quiet") for side, _ in told]
+        gap = "       " if has_shares else ""
         rows = [fit([piece((f" {'':<14}", ""), *heads)], width)]
         for name in names:
             sign = (f" {sign_of(name, self.look)} ", style_of(name))
             spans: list[tuple[str, str]] = [sign, (f"{name.replace('_', '-'):<12}", "")]
             for _, view in told:
                 part = next((part for part in view.phases.parts if part.name == name), None)
-                text = f"{'–':>11}       " if part is None else f"{part.ms:>11.2f}  {share(part):>5}"
+                text = f"{'–':>11}{gap}" if part is None else f"{part.ms:>11.2f}"
+                text += f"  {share(part):>5}" if part is not None and has_shares else ""
                 spans.append((text, "$quiet" if part is None else "$foreground"))
             rows.append(fit([piece(*spans)], width))
-        cycles = [(f"{_ms(view.phases.shown):>11}       ", "bold $foreground") for _, view in told]
+        cycles = [(f"{_ms(view.phases.shown):>11}{gap}", "bold $foreground") for _, view in told]
         return [*rows, fit([piece((" = cycle       ", "$quiet"), *cycles)], width), Content("")]
 
     def _facts(self, side: str, phases: PhasesView, width: int) -> list[Content]:
