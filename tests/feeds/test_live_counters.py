@@ -221,6 +221,13 @@ async def test_page_that_does_not_come_is_told_once_and_asked_for_less_often(
     assert waits[-2:] == [NO_COUNTERS_EVERY_S] * 2
 
 
+async def test_reasons_that_take_turns_are_told_once_each() -> None:
+    errors = [response(status, b"") for status in (500, 503, 500, 503, 500)]
+    session, _ = await follow(Serving(*errors), LAUNCH, DECODE, looks=8)
+    told = sorted(text for text in texts_of(session) if "/metrics" in text)
+    assert told == [f"/metrics on port 30007 answers with status {status}" for status in (500, 503)]
+
+
 @pytest.mark.parametrize("answer", [response(404, b"{}"), response(501, b"{}"), PortClosed("gpu1: nobody listens")])
 async def test_server_without_the_page_is_no_fault(answer: bytes | Exception) -> None:
     session, _ = await follow(Serving(answer), LAUNCH, DECODE, looks=5)

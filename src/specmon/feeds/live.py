@@ -115,7 +115,7 @@ class LiveFeed:
         self._turn = asyncio.Lock()  # of those who tell a source again
         self._backfills: dict[str, Backfill] = {}  # by channel
         self._has_told_fault = False
-        self._told_reasons: dict[str, str] = {}  # by channel
+        self._told_reasons: set[tuple[str, str]] = set()  # with their channels
         self.news = asyncio.Event()  # set by whatever comes; cleared by the one who waits for it
         self.refusals: list[str] = []  # one sentence a channel that will not open
         self.telling: Callable[[str, str], object] | None = None  # hears what `tell` adds: key and reason
@@ -283,6 +283,7 @@ class LiveFeed:
             await self._sleep(delay_s)
 
     def _tell(self, channel: Channel, reason: str) -> None:
-        if reason and self._told_reasons.get(channel.key) != reason:
-            self._told_reasons[channel.key] = reason
+        # Conditions and metrics page take turns, and each look may fail as the one before.
+        if reason and (channel.key, reason) not in self._told_reasons:
+            self._told_reasons.add((channel.key, reason))
             self.tell(channel.key, reason)
