@@ -78,7 +78,7 @@ def test_graph_that_was_lost_is_the_first_cause() -> None:
     log = launch(0) + ready(5) + "".join(decode(second, 20.0, graph=False) for second in range(6, 30, 2))
     picture = _pair(log, _FAST, _reference()).snapshot(START)
     assert picture.trust.causes[0].name == "cuda graph"
-    assert picture.headline.why == "likely cause: cuda graph is false"
+    assert picture.headline.why == "likely cause: cuda graph is false · 7.50× apparent, 1.50× against the reference"
 
 
 def test_diverged_baseline_names_the_lost_variables_and_both_speedups() -> None:
@@ -87,7 +87,9 @@ def test_diverged_baseline_names_the_lost_variables_and_both_speedups() -> None:
     picture = session.snapshot(START)
     assert picture.trust.state is Trust.DIVERGED
     assert picture.headline.word == "BASELINE NOT TRUSTED"
-    assert picture.headline.why == "likely cause: NCCL_PROTO, NCCL_ALGO set in the reference, unset now"
+    cause, ratios = picture.headline.why.split(" · ")
+    assert cause == "likely cause: NCCL_PROTO, NCCL_ALGO set in the reference, unset now"
+    assert ratios == "1.50× apparent, 1.07× against the reference"
     assert picture.trust.deviation == pytest.approx(100 / 140 - 1)
     comparison = picture.comparison
     assert comparison is not None

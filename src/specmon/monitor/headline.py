@@ -18,6 +18,8 @@ from specmon.monitor.trustwords import looks_like, percent
 from specmon.monitor.verdict import Judged, load_of
 
 _CAUSES_SHOWN = 3
+# What a point of the checklist that does not hold is called in the band; the others have words of their own there.
+_FAILED = {"method": "another measure contradicts these figures"}
 
 
 def headline_of(
@@ -34,7 +36,7 @@ def headline_of(
         if view is not None and view.state is RunState.CRASHED:
             return Headline(Severity.ALERT, f"{side} CRASHED", view.name, crash_of(view))
     if trust.state is Trust.DIVERGED:
-        return _not_trusted(comparison, trust)
+        return _not_trusted(comparison, trust, judged)
     if baseline is None or speculative is None or comparison is None or judged is None:
         return _no_pair(baseline, speculative, trust, others)
     for view, side in ((baseline, "baseline"), (speculative, "speculative")):
@@ -43,14 +45,16 @@ def headline_of(
     return _verdict(comparison, judged, trust, differences)
 
 
-def _not_trusted(comparison: ComparisonView | None, trust: TrustView) -> Headline:
+def _not_trusted(comparison: ComparisonView | None, trust: TrustView, judged: Judged | None) -> Headline:
     sentence = f"{_pair_of(trust)}{looks_like(trust)}"
     against = comparison.against_reference if comparison is not None else None
-    factors = ""
-    if comparison is not None and comparison.speedup is not None and against is not None:
-        factors = f"{comparison.speedup:.2f}× apparent, {against.speedup:.2f}× against the reference"
     cause = likely_cause(trust.causes)
-    why = f"likely cause: {cause}" if cause else factors or "no difference in conditions is known"
+    parts = [f"likely cause: {cause}"] if cause else []
+    if comparison is not None and comparison.speedup is not None and against is not None:
+        parts.append(f"{comparison.speedup:.2f}× apparent, {against.speedup:.2f}× against the reference")
+        if judged is not None and judged.moved:
+            parts.append(judged.moved)
+    why = " · ".join(parts) or "no difference in conditions is known"
     return Headline(Severity.ALERT, "BASELINE NOT TRUSTED", sentence, why)
 
 
@@ -124,7 +128,9 @@ def _verdict(
         Verdict.EQUAL: Severity.INFO,
     }.get(comparison.verdict, Severity.WARNING)
     if comparison.verdict in (Verdict.NOT_COMPARABLE, Verdict.CANNOT_TELL) or comparison.speedup is None:
-        return Headline(severity, word, judged.sentence.removeprefix(comparison.verdict).lstrip(": "), _trusted(trust))
+        reason = judged.sentence.removeprefix(comparison.verdict).lstrip(": ")
+        why = [f"! {judged.moved}"] if judged.moved else []
+        return Headline(severity, word, reason, " · ".join([*why, _trusted(trust)]))
     sentence = f"{comparison.speedup:.2f}×"
     if comparison.speedup_ci95 is not None:
         low, high = comparison.speedup_ci95
@@ -132,6 +138,12 @@ def _verdict(
     if judged.comparison.is_delivery_different and comparison.delivered_speedup is not None:
         sentence += f", delivered {comparison.delivered_speedup:.2f}×"
     parts = []
+    if judged.moved:
+        parts.append(f"! {judged.moved}")
+    if failed := [
+        _FAILED[point.id] for point in comparison.checklist if point.state == "failed" and point.id in _FAILED
+    ]:
+        parts.append(f"! {', '.join(failed)}")
     if judged.shared:
         parts.append("! both on the same GPUs at the same time: each slows the other")
     if judged.elsewhere:

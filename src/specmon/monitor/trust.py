@@ -210,10 +210,15 @@ class TrustWatch:
         recent_ms = watched.watch.recent_cycle_ms
         if recent_ms is None or overall is None or level is None or level.cycle_ms is None:
             return overall
-        is_beyond = abs(overall / recorded.tok_s - 1) > self.reference.tolerance_at(watched.running)
+        tolerance = self.reference.tolerance_at(watched.running)
+        recent = overall * level.cycle_ms / recent_ms
+        is_beyond = abs(overall / recorded.tok_s - 1) > tolerance
+        if watched.watch.state is Drift.DIVERGED and is_beyond:
+            # It left in the middle of its run: the estimate is of the time before, too.
+            return overall if abs(recent / overall - 1) <= tolerance else recent
         if watched.watch.state is not Drift.DRIFTING and is_beyond == (watched.watch.state is Drift.DIVERGED):
             return overall
-        return overall * level.cycle_ms / recent_ms
+        return recent
 
     def _better(self, watched: _Watched) -> _Match | None:
         """Another recorded reference that the present speed fits."""

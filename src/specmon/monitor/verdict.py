@@ -19,6 +19,7 @@ from specmon.analysis.comparison import (
 from specmon.analysis.figures import LevelFigures, RunFigures
 from specmon.analysis.load import Band, common_band
 from specmon.monitor.life import Life
+from specmon.monitor.moved import moved_inside
 from specmon.monitor.samegpus import same_gpus
 from specmon.monitor.snapshot import Role
 
@@ -38,6 +39,7 @@ class Judged:
     against_sentence: str = ""
     elsewhere: str = ""  # what another level says, when it contradicts this one
     shared: str = ""  # that both worked on the same GPUs at the same time
+    moved: str = ""  # that a side changed its speed within its run
     levels: tuple[Comparison, ...] = ()  # at every level that both servers ran, lowest first
 
 
@@ -80,8 +82,10 @@ def judge(
     )
     elsewhere = _elsewhere(comparison, levels)
     shared = same_gpus((baseline, speculative), engines, pair)
+    moved = moved_inside((baseline, speculative), pair, comparison.speedup)
     reasons = (
         *fatal,
+        *((moved.sentence,) if moved.sentence else ()),
         *((shared,) if shared else ()),
         *((elsewhere,) if elsewhere else ()),
         *qualifications(flags[0], flags[1], *pair),
@@ -108,6 +112,7 @@ def judge(
         sentence,
         elsewhere,
         shared,
+        moved.short,
         levels,
     )
 
