@@ -429,7 +429,7 @@ def serve(**given: Any) -> int:
 
     What follows is a command line of specmon; each visitor gets a process of its own. There is no login: whoever
     reaches the page can do what you can do in the screen, so it listens on loopback, and answers only its own page.
-    Needs the extra: pip install 'specmon[web]'.
+    Needs the extra: pip install '.[web]' in a checkout of specmon.
     """
     from specmon.commands.serve import serve as run
 

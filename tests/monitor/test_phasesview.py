@@ -138,7 +138,7 @@ def test_bad_lines_between_good_ones_change_no_number() -> None:
 @pytest.mark.parametrize(
     ("engine", "words"),
     [
-        ("sglang", "SGLANG_ENABLE_METRICS_DEVICE_TIMER=1, or `pip install specmon-probe`"),
+        ("sglang", "SGLANG_ENABLE_METRICS_DEVICE_TIMER=1, or `pip install ./probe`"),
         ("vllm", "--enable-logging-iteration-details"),
         ("llama.cpp", "-lv 4"),
         ("tensorrt-llm", "custom format"),
@@ -153,5 +153,5 @@ def test_ngram_drafts_are_told_the_way_that_works() -> None:
     data = log(["idle"] * 12).replace(b"'EAGLE'", b"'NGRAM'")
     view = summarise([Input("spec.log", io.BytesIO(data))]).snapshot(0.0).speculative
     assert view is not None
-    assert view.phases.mend.startswith("`pip install specmon-probe`")
+    assert view.phases.mend.startswith("`pip install ./probe`")
     assert view.phases.why_none == "the log has no phase times"

@@ -31,7 +31,9 @@ def serve(*, words: tuple[str, ...], host: str, port: int) -> int:
     try:
         import textual_serve.server  # noqa: F401  # only whether it is there
     except ImportError as error:
-        raise ConfigError("the browser needs an extra package: `pip install 'specmon[web]'`.") from error
+        raise ConfigError(
+            "the browser needs an extra package: run `pip install '.[web]'` in the checkout of specmon."
+        ) from error
     if not is_loopback(host):
         click.echo(
             f"specmon: {host} can be reached from other machines, and there is no login: whoever opens the page can do "

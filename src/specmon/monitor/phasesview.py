@@ -27,7 +27,7 @@ _ZONE_STEP_S = 900.0  # zones differ by whole quarters of an hour
 _HELD_LIVES = 4
 _DRAFTERS_WITHOUT_TIMER = ("NGRAM", "DFLASH")
 _TIMER = "SGLang ≥ 0.5.11 with --enable-metrics and SGLANG_ENABLE_METRICS_DEVICE_TIMER=1"
-_PROBE = "`pip install specmon-probe` in the server's environment, and restart it"
+_PROBE = "`pip install ./probe` (a folder of specmon's checkout) in the server's environment, and restart it"
 _MENDS = {
     "vllm": "start it with --enable-logging-iteration-details (vLLM of 2026 and later)",
     "llama.cpp": "start it with -lv 4: its statistics lines then time the drafts",

@@ -240,7 +240,7 @@ class Differences(Panel, can_focus=True):
 
     def on_focus(self) -> None:
         """From now on the arrows scroll, and the last line says so."""
-        self.redraw()
+        self.call_after_refresh(self.redraw)  # Textual 8.2.8 sets `has_focus` after this
 
     def on_blur(self) -> None:
         """Back to the top, where the causes are."""
