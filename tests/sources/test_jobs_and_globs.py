@@ -21,6 +21,7 @@ from specmon.sources.local import LocalFile
 from specmon.sources.machine import StreamingMachine, ThisMachine
 from specmon.sources.matches import Match, local_matches, remote_matches
 from specmon.sources.newest_file import NewestFile
+from specmon.sources.program_commands import Stream
 from specmon.sources.slurm import find_job
 
 from .faults import PACE
@@ -312,6 +313,16 @@ async def test_command_ends_with_its_reader_whatever_it_started(tmp_path: Path) 
         async with Listening(source.events()) as heard:
             await heard.until(lambda _: (tmp_path / "pids").exists() and bool((tmp_path / "pids").read_text().strip()))
     await _ends(int((tmp_path / "pids").read_text()))
+
+
+async def test_command_whose_reader_leaves_at_its_start_is_not_left_running(tmp_path: Path) -> None:
+    stream = Stream(("sh", "-c", f"echo $$ >>{tmp_path}/pids; exec sleep 600"))
+    for _ in range(40):  # it ends before, at or after the start of the program
+        script = await asyncio.create_subprocess_shell(stream.text(), stdin=asyncio.subprocess.DEVNULL)
+        await script.wait()
+    await asyncio.sleep(1)  # whatever was started has written its number
+    for pid in (tmp_path / "pids").read_text().split() if (tmp_path / "pids").exists() else []:
+        await _ends(int(pid))
 
 
 async def test_killed_command_is_started_again(tmp_path: Path) -> None:
