@@ -41,15 +41,13 @@ async def running(feed: ReplayFeed) -> AsyncIterator[None]:
 
 
 async def test_looks_follow_the_clock_of_the_replay_both_ways() -> None:
-    sessions: list[Session] = []
-
     def new_session() -> Session:
-        sessions.append(Session(mode="replay"))
-        sessions[-1].add("1", LOG.name)
-        return sessions[-1]
+        session = Session(mode="replay")
+        session.add("1", LOG.name)
+        return session
 
     def tokens() -> float:
-        life = sessions[-1].server("1").life
+        life = feed.session.server("1").life
         totals = None if life is None else life.counters.totals
         return (totals and totals.tokens) or 0
 
@@ -65,7 +63,7 @@ async def test_looks_follow_the_clock_of_the_replay_both_ways() -> None:
         feed.seek(looks[-1].at + 3600)
         await hand.turn()
         assert tokens() == 41844
-        life = sessions[-1].server("1").life
+        life = feed.session.server("1").life
         assert life is not None
         assert life.phases is not None
         assert life.phases.source == "metrics"

@@ -159,7 +159,7 @@ async def test_rows_for_words_do_not_come_and_go() -> None:
 async def test_an_event_may_take_two_rows() -> None:
     told = "restarted: 6 variables differ from the reference and a_long_flag"
     story = replace(pictures.diverged(), events=(EventLine(pictures.NOW, Severity.WARNING, "gpu01:30000", told),))
-    assert "a_long_flag" in await _shown(story, (120, 40))
+    assert "a_long_flag" in await _shown(story, (120, 50))
 
 
 async def test_an_event_that_is_cut_says_so() -> None:
