@@ -107,7 +107,7 @@ def _check_frame(app: SpecmonApp, picture: Snapshot, width: int, height: int) ->
             assert all("\n" not in row.plain for row in drawn)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 @given(_snapshots(), st.lists(_sizes, min_size=1, max_size=3), st.sampled_from([[], ["l"], ["d"]]))
 def test_every_frame_is_whole(picture: Snapshot, sizes: list[tuple[int, int]], keys: list[str]) -> None:
     asyncio.run(_check(picture, sizes, keys))
