@@ -18,6 +18,7 @@ from pathlib import Path
 
 import asyncssh
 import pytest
+from hypothesis import settings
 
 from specmon.sources.ssh import SshSettings
 
@@ -81,6 +82,11 @@ def free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+# Hours of chance are run by hand (benchmarks/fuzz.py); here each property has a short form.
+settings.register_profile("short", max_examples=40)
+settings.load_profile("short")
 
 
 def pytest_configure() -> None:

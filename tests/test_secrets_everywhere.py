@@ -56,7 +56,7 @@ LOG = OutputTarget("/var/log/s.log", True)
 SIZING = ("--model-path", "/m", "--tp-size", "8", "--max-total-tokens", "4096", "--speculative-num-draft-tokens", "4")
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(OPTIONS, PLAIN | KEYS, FORMS, NAMES, st.sampled_from(["NCCL", "SGLANG", "VLLM", "CUDA", "LLAMA_ARG"]))
 @example("--api-key", MARK + "abcd", 2, "API_KEY", "SGLANG")
 def test_no_secret_of_a_process_comes_out(option: str, value: str, form: int, name: str, prefix: str) -> None:
@@ -84,7 +84,7 @@ def test_no_secret_of_a_process_comes_out(option: str, value: str, form: int, na
     assert fingerprint.env == {"NCCL_PROTO": "LL", "NCCL_ALGO": "Ring"}
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(OPTIONS, PLAIN | KEYS, FORMS)
 def test_no_secret_of_a_command_line_comes_out(option: str, value: str, form: int) -> None:
     words = words_of(option, value, form)
@@ -109,7 +109,7 @@ CRASH = (
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(NAMES, PLAIN | KEYS, st.sampled_from([SGLANG, DICT, NESTED, VLLM, NCCL, CRASH]))
 def test_no_secret_of_a_log_comes_out(name: str, value: str, form: str) -> None:
     text = form.format(name=name.lower(), upper=name, value=value, text=json.dumps({name.lower(): value}))

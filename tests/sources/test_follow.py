@@ -87,7 +87,7 @@ class _Enough(Exception):
 
 
 @pytest.mark.parametrize("gives_both", [True, False], ids=["local", "remote"])
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(happenings=st.lists(HAPPENINGS, max_size=60))
 def test_each_byte_comes_once_and_in_order_or_a_gap_tells(gives_both: bool, happenings: list[object]) -> None:
     disk, heard = follow(happenings, gives_both=gives_both)
@@ -113,7 +113,7 @@ def test_each_byte_comes_once_and_in_order_or_a_gap_tells(gives_both: bool, happ
 
 
 @pytest.mark.parametrize("gives_both", [True, False], ids=["local", "remote"])
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(happenings=st.lists(GENTLE, max_size=60))
 def test_nothing_is_lost_as_long_as_every_file_is_kept(gives_both: bool, happenings: list[object]) -> None:
     disk, heard = follow([*FIRST_LOOK, *happenings], gives_both=gives_both)

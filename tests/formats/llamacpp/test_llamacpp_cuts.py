@@ -61,13 +61,13 @@ def _feed(lines: list[bytes], edges: list[int]) -> str:
 _WHOLE = _feed(_LINES, [])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.lists(st.integers(0, len(_LINES)), max_size=20))
 def test_cutting_between_lines_changes_nothing(edges: list[int]) -> None:
     assert _feed(_LINES, sorted(edges)) == _WHOLE
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.lists(st.one_of(_WORDS, st.binary(max_size=40)), max_size=30))
 def test_no_mix_of_lines_raises(parts: list[bytes]) -> None:
     lines = b"".join(parts).splitlines(keepends=True)

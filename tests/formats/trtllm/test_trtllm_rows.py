@@ -184,13 +184,13 @@ def _feed(edges: list[int]) -> str:
 _WHOLE = _feed([])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.lists(st.integers(0, len(_LINES)), max_size=12))
 def test_cutting_between_lines_changes_nothing(edges: list[int]) -> None:
     assert _feed(sorted(edges)) == _WHOLE
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(
     st.lists(st.one_of(st.sampled_from([*_LINES, b"iter = 9, ", b"', 's = {"]), st.binary(max_size=40)), max_size=20)
 )

@@ -102,7 +102,7 @@ def test_foreign_prefix_changes_no_figure(name: str) -> None:
     assert [row[:4] + row[5:] for row in carried] == [row[:4] + row[5:] for row in samples]  # all but offsets
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.lists(st.sampled_from(_PIECES), max_size=30), st.lists(st.integers(0, 30), max_size=6))
 def test_any_mix_of_lines_says_the_same_however_it_is_cut(pieces: list[bytes], places: list[int]) -> None:
     data = b"".join(piece + b"\n" for piece in pieces)
@@ -110,7 +110,7 @@ def test_any_mix_of_lines_says_the_same_however_it_is_cut(pieces: list[bytes], p
     assert _read(data, [ends[place] for place in places if place < len(ends)]) == _read(data)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(_PIECES), st.integers(0, 400), st.binary(max_size=8)), max_size=12))
 def test_no_torn_or_spoiled_line_raises(parts: list[tuple[bytes, int, bytes]]) -> None:
     data = b"".join(piece[:cut] + noise + piece[cut + len(noise) :] + b"\n" for piece, cut, noise in parts)
