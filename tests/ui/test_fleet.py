@@ -22,7 +22,7 @@ from .feeds import StillFeed
 from .fleets import fleet, row
 from .frames import frame, text
 
-SIZES = [(40, 12), (60, 16), (80, 24), (120, 40), (200, 60)]
+SIZES = [(40, 12), (80, 24), (200, 60)]
 
 
 async def opened(pilot: Pilot[None]) -> FleetTable:

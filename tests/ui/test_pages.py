@@ -28,7 +28,7 @@ from .conftest import SnapCompare
 from .feeds import StillFeed
 from .frames import frame, text
 
-SIZES = [(40, 12), (72, 24), (80, 24), (120, 40), (200, 60)]
+SIZES = [(40, 12), (80, 24), (200, 60)]
 
 
 def _parts(**ms: float) -> tuple[PhasePart, ...]:

@@ -18,7 +18,7 @@ from .feeds import Controls, StillFeed
 from .frames import frame, text
 from .test_timeview import SESSION
 
-SIZES = [(80, 24), (120, 40), (200, 60)]
+SIZES = [(80, 24), (200, 60)]
 
 
 def _replay(**more: object) -> Snapshot:
