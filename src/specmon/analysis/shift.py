@@ -7,7 +7,6 @@ such as the 29 % of a lost tuning, lies within what single windows do, so it tak
 from __future__ import annotations
 
 from dataclasses import dataclass
-from statistics import median
 
 from specmon.analysis.changepoint import last_change
 from specmon.analysis.clean import CleanColumns
@@ -28,10 +27,13 @@ class Shift:
 
 def shift_of(clean: CleanColumns) -> Shift | None:
     """The newest lasting step of 5 % and more among the held samples of one rank and level; None without one."""
+    import numpy as np
+
     count = len(clean)
     size = max(1, -(-count // _BLOCKS))
     starts = range(count % size, count, size)  # the newest block is whole
-    blocks = [median(clean.cycle_ms(place) for place in range(start, start + size)) for start in starts]
+    cycles = clean.cycles_ms(slice(count % size, count)).reshape(-1, size)
+    blocks: list[float] = np.median(cycles, axis=1).tolist()
     if not all(block > 0 for block in blocks):  # a throughput without an accept length gives none
         return None
     change = last_change(blocks)

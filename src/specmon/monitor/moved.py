@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from specmon.analysis.figures import LevelFigures
 from specmon.analysis.shift import Shift, shift_of
 from specmon.monitor.life import Life
+from specmon.monitor.timewords import time_of_day
 
 _SIDES = ("baseline", "speculative server")
 
@@ -49,11 +50,7 @@ def _shift(life: Life, level: LevelFigures) -> Shift | None:
 
 
 def _since(shift: Shift) -> str:
-    """The time of day on the log's clock."""
-    if not math.isfinite(shift.at):
-        return ""
-    seconds = math.floor(shift.at) % 86400
-    return f" at {seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
+    return f" at {time_of_day(shift.at)}" if math.isfinite(shift.at) else ""
 
 
 def _speedup_now(

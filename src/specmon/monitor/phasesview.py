@@ -19,6 +19,7 @@ from specmon.monitor.phaserecords import (
     VerifyCost,
 )
 from specmon.monitor.server import ServerMonitor
+from specmon.monitor.timewords import time_of_day
 
 _ORDER = ("draft", "verify", "draft_extend", "decode")
 _OWN_CLOCK = ("probe", "custom", "log")  # whose cycle, where there is one, is not the throughput's
@@ -155,8 +156,10 @@ def _sentence(changes: tuple[PhaseChange, ...]) -> str:
     phases = [change for change in changes if change.name != "cycle"]
     whole = next((change for change in changes if change.name == "cycle"), None)
     if not phases:
-        return "" if whole is None else f"cycle {_from_to(whole)} since {_clock(whole.since)}"
-    told = [f"{change.name.replace('_', '-')} {_from_to(change)} since {_clock(change.since)}" for change in phases[:2]]
+        return "" if whole is None else f"cycle {_from_to(whole)} since {time_of_day(whole.since)}"
+    told = [
+        f"{change.name.replace('_', '-')} {_from_to(change)} since {time_of_day(change.since)}" for change in phases[:2]
+    ]
     return "; ".join(told) + (f" (cycle {_from_to(whole)})" if whole is not None else "")
 
 
@@ -166,11 +169,6 @@ def _from_to(change: PhaseChange) -> str:
 
 def _ms(value: float) -> str:
     return f"{value:.2f}" if value < 1 else f"{value:.1f}"
-
-
-def _clock(at: float) -> str:
-    seconds = math.floor(at) % 86400
-    return f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
 
 
 # -- both sides ----------------------------------------------------------------------------------
