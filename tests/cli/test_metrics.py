@@ -46,10 +46,13 @@ def test_log_without_metrics_says_nothing_of_counters(specmon: Specmon) -> None:
     assert json.loads(done.out)["servers"][0]["runs"][-1]["counters"] is None
 
 
-@pytest.mark.parametrize("ending", [".metrics", ".metrics-series.txt"])
-def test_series_beside_a_log_is_found_by_either_name(specmon: Specmon, tmp_path: Path, ending: str) -> None:
+def test_series_beside_a_log_is_found_by_its_name_alone(specmon: Specmon, tmp_path: Path) -> None:
     shutil.copy(LOG, tmp_path / "spec.log")
-    shutil.copy(SERIES, tmp_path / f"spec{ending}")
+    other = tmp_path / "spec.metrics-series.txt"
+    shutil.copy(SERIES, other)
+    assert "ms (metrics)" not in specmon("summary", "spec.log").out
+    assert "ms (metrics)" in specmon("summary", "spec.log", "--metrics", str(other)).out
+    shutil.copy(SERIES, tmp_path / "spec.metrics")
     assert "ms (metrics)" in specmon("summary", "spec.log").out
 
 

@@ -19,8 +19,8 @@ from specmon.sources.files import read_whole
 
 Page = Scrape | PageRefused
 
-# A file with many looks; without one, a look before a test and one after it.
-_SERIES = (".metrics", ".metrics-series.txt")
+# A file with many looks; without one, a look before a test and one after it. Under another name `--metrics` says so.
+_SERIES = ".metrics"
 _PAIR = (".metrics-before.txt", ".metrics-after.txt")
 _PACKED = (".gz", ".bz2", ".xz", ".zst")
 ZONE_STEP_S = 900.0  # zones differ by whole quarters of an hour
@@ -76,9 +76,9 @@ def metrics_beside(log: Path) -> list[Path]:
         return []
     for ending in (*_PACKED, ".log"):
         name = name.removesuffix(ending)
-    for ending in (f"{series}{packing}" for series in _SERIES for packing in ("", *_PACKED)):
-        if (path := log.with_name(f"{name}{ending}")).is_file():
-            return [path]
+    for packing in ("", *_PACKED):
+        if (series := log.with_name(f"{name}{_SERIES}{packing}")).is_file():
+            return [series]
     pair = [log.with_name(f"{name}{ending}") for ending in _PAIR]
     return pair if all(path.is_file() for path in pair) else []
 
