@@ -104,7 +104,9 @@ def test_overlapping_intervals_are_ties(at_once: Specmon, write: Callable[..., N
     names = {row["source"]: row["speculative"] for row in rows}
     assert ties == {"a.log": [names["b.log"]], "b.log": [names["a.log"]], "c.log": []}
     text = at_once("compare", "a.log", "b.log", "c.log", "--baseline", "base.log").out
-    assert "faster (tie)" in text
+    rows = [line.split() for line in text.splitlines() if ".log  " in line]
+    assert [(row[0], row[-1]) for row in rows] == [("1", "-"), ("2", "3"), ("3", "2")]  # b and a, by their places
+    assert "ties with" in text.splitlines()[1]
 
 
 def test_each_run_of_a_log_is_a_row(at_once: Specmon, write: Callable[..., None]) -> None:
@@ -133,6 +135,31 @@ def test_runs_of_the_same_settings_are_one_row_and_the_unit(at_once: Specmon, wr
     assert first["more_runs"] >= 1
     assert f"about {first['more_runs']} more" in first["sentence"]
     assert second["verdict"] == "slower"
+
+
+def test_runs_of_one_setting_that_contradict_one_another_are_rows_of_their_own(
+    at_once: Specmon, write: Callable[..., None]
+) -> None:
+    write(base=BASE, a=run(2, 100.0), odd=run(2, 300.0), b=run(2, 103.0), c=run(2, 98.0))
+    document = ranking(at_once, "a.log", "odd.log", "b.log", "c.log", "--baseline", "base.log")
+    rows = document["rows"]
+    assert [(row["source"], row["runs"], row["tie_with"]) for row in rows] == [("odd.log", 1, []), ("a.log", 3, [])]
+    (notice,) = document["notices"]
+    assert notice["kind"] == "runs_disagree"
+    assert "a.log, b.log, c.log (100.3 tok/s, accept length 2.00, cycle 19.94 ms) and odd.log (300.0" in notice["text"]
+    assert "have the same settings" in notice["text"]
+    assert notice["text"] in at_once("compare", "a.log", "odd.log", "b.log", "c.log", "--baseline", "base.log").out
+
+
+def test_baselines_that_contradict_one_another_are_not_pooled(at_once: Specmon, write: Callable[..., None]) -> None:
+    """Both speeds of the story are right, each for its own environment: a mean of them is no baseline."""
+    write(base=BASE, tuned=launch(0, port=30009) + decodes(1, 40, 113.0), a=run(2, 100.0))
+    document = ranking(at_once, "a.log", "--baseline", "base.log", "--baseline", "tuned.log")
+    assert [each["name"] for each in document["baselines"]] == ["base.log"]
+    assert document["rows"][0]["speedup"] == pytest.approx(1.25)
+    (notice,) = document["notices"]
+    assert notice["kind"] == "baselines_disagree"
+    assert "tuned.log (113.0 tok/s, cycle 8.85 ms)" in notice["text"]
 
 
 def test_level_is_one_for_all_rows(at_once: Specmon, write: Callable[..., None]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -12,23 +11,24 @@ from specmon.analysis.figures import LevelFigures
 from specmon.analysis.load import Band
 from specmon.analysis.sides import SidesComparison, compare_sides
 from specmon.analysis.sweep import Prediction, SweepPoint, predict
-from specmon.monitor.life import Life
 from specmon.monitor.server import ServerMonitor
-from specmon.monitor.snapshot import Role
+from specmon.monitor.sweepruns import (
+    OF_BASELINES,
+    OF_RUNS,
+    Disagreement,
+    Run,
+    disagreement,
+    geometric_mean,
+    grouped,
+    level_of,
+    repeats,
+    settings_of,
+    why_no_row,
+)
 from specmon.monitor.verdict import Judged, judge
-from specmon.references.diff import compare
 
 if TYPE_CHECKING:
     from specmon.references.model import Reference
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """One life of a server, as one run of a side."""
-
-    server: ServerMonitor
-    life: Life
-    name: str  # the server's, with the number of the run when its log holds several
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,32 +103,7 @@ class Ranking:
     rows: tuple[Row, ...]
     prediction: Prediction | str  # or why there is none
     left_out: tuple[str, ...] = ()  # runs that are no row, with the reason
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """How a run drafts, as far as its log tells."""
-
-    algorithm: str | None = None
-    steps: int | None = None
-    draft_tokens: int | None = None  # the bonus position included
-    topk: int | None = None
-    draft_model: str | None = None
-
-
-def settings_of(life: Life) -> Settings:
-    """By the launch line, else by what the statistics lines show of k."""
-    launch, steps = life.launch, life.draft_steps
-    positions = None if steps is None else steps + 1
-    if launch is None:
-        return Settings(steps=steps, draft_tokens=positions)
-    return Settings(
-        algorithm=launch.algorithm,
-        steps=launch.num_steps if launch.num_steps is not None else steps,
-        draft_tokens=launch.num_draft_tokens if launch.num_draft_tokens is not None else positions,
-        topk=launch.number("speculative_eagle_topk"),
-        draft_model=launch.draft_model,
-    )
+    notices: tuple[Disagreement, ...] = ()  # runs of one setting that contradict one another
 
 
 def rank(
@@ -142,7 +117,8 @@ def rank(
 ) -> Ranking:
     """Compare every run of the speculative servers with the newest run of the baselines.
 
-    `run` narrows each speculative log to that one of its lives. Runs of the same settings are one row.
+    `run` narrows each speculative log to that one of its lives. Runs of the same settings are one row, unless their
+    speeds contradict one another; of baselines that do, those that agree with the first count.
     """
     base = tuple(Run(server, server.life, names[server.key]) for server in baselines if server.life is not None)
     left_out: list[str] = []
@@ -152,48 +128,31 @@ def rank(
             if run is not None and life.index != run:
                 continue
             name = names[server.key] + (f" run {life.index}" if len(server.lives) > 1 else "")
-            if (reason := _no_row(server, life)) is not None:
+            if (reason := why_no_row(server, life)) is not None:
                 left_out.append(f"{name}: {reason}")
             else:
                 candidates.append(Run(server, life, name))
-    groups = _grouped(candidates)
+    groups = grouped(candidates)
     if load is None:
         load = _common_level(base, groups)
-    rows = [_row(base, group, load, reference) for group in groups] if base else []
+    notices: list[Disagreement] = []
+    if base:
+        series = repeats(base, load)
+        if len(series) > 1:
+            notices.append(disagreement(series, load, OF_BASELINES))
+            base = tuple(series[0])
+    pooled = []
+    for group in groups:
+        series = repeats(group, load)
+        if len(series) > 1:
+            notices.append(disagreement(series, load, OF_RUNS))
+        pooled += series
+    rows = [_row(base, group, load, reference) for group in pooled] if base else []
     rows.sort(key=lambda row: -row.speedup if row.speedup is not None else float("inf"))
     rows = [replace(row, tie_with=_ties(row, rows)) for row in rows]
-    return Ranking(base, load, tuple(rows), predict([_point(row) for row in rows]), tuple(left_out))
-
-
-def _no_row(server: ServerMonitor, life: Life) -> str | None:
-    is_baseline = life.role is Role.BASELINE and server.declared is not Role.SPECULATIVE
-    if is_baseline:
-        return "it runs without speculation; name its log with --baseline to compare with it"
-    if not life.figures().clean:
-        return "no clean sample"
-    return None
-
-
-def _grouped(runs: Sequence[Run]) -> list[list[Run]]:
-    groups: list[list[Run]] = []
-    for each in runs:
-        group = next((group for group in groups if _are_alike(group[0], each)), None)
-        if group is None:
-            groups.append([each])
-        else:
-            group.append(each)
-    return groups
-
-
-def _are_alike(left: Run, right: Run) -> bool:
-    """Two runs of one setting; runs whose settings are not known are rows of their own."""
-    launches = left.life.launch, right.life.launch
-    if launches[0] is None or launches[1] is None or left.server.engine != right.server.engine:
-        return False
-    if launches[0].model != launches[1].model or settings_of(left.life) != settings_of(right.life):
-        return False
-    differences = compare(left.life.conditions, right.life.conditions)
-    return all(difference.weight != "matters" for difference in differences)
+    return Ranking(
+        base, load, tuple(rows), predict([_point(row) for row in rows]), tuple(left_out), tuple(notices) if base else ()
+    )
 
 
 def _common_level(baselines: Sequence[Run], groups: Sequence[Sequence[Run]]) -> int | None:
@@ -232,30 +191,27 @@ def _row(baselines: Sequence[Run], group: Sequence[Run], load: int | Band | None
     return Row(tuple(group), judged, sides, level_of(first.life, load))
 
 
-def level_of(life: Life, load: int | Band | None) -> LevelFigures | None:
-    """A run's figures at one level or over a band (then those of one request); None when it has no sample there."""
-    if load is None:
-        return None
-    if isinstance(load, int):
-        return life.figures().level_at(load)
-    wide = life.band(load)
-    return wide if wide.samples else None
-
-
 def _levels(runs: Sequence[Run], load: int | Band | None) -> list[LevelFigures]:
     return [level for run in runs if (level := level_of(run.life, load)) is not None]
 
 
 def _ties(row: Row, rows: Sequence[Row]) -> tuple[str, ...]:
-    """The rows whose intervals overlap with this one's."""
-    own = row.ci95
+    """The rows whose intervals overlap with this one's, the best first. What is not comparable ties with nothing."""
+    own = _ranked_interval(row)
     if own is None:
         return ()
     return tuple(
         other.name
         for other in rows
-        if other is not row and (ci95 := other.ci95) is not None and own[0] <= ci95[1] and ci95[0] <= own[1]
+        if other is not row
+        and (ci95 := _ranked_interval(other)) is not None
+        and own[0] <= ci95[1]
+        and ci95[0] <= own[1]
     )
+
+
+def _ranked_interval(row: Row) -> tuple[float, float] | None:
+    return None if row.verdict == "not comparable" else row.ci95
 
 
 def _point(row: Row) -> SweepPoint:
@@ -279,5 +235,5 @@ def _mean(levels: Sequence[LevelFigures], figure: Callable[[LevelFigures], float
 def _geometric_mean(levels: Sequence[LevelFigures], figure: Callable[[LevelFigures], float | None]) -> float | None:
     if len(levels) == 1:
         return figure(levels[0])
-    logarithms = [math.log(value) for level in levels if (value := figure(level))]
-    return math.exp(sum(logarithms) / len(logarithms)) if logarithms else None
+    known = [value for level in levels if (value := figure(level))]
+    return geometric_mean(known) if known else None

@@ -15,13 +15,18 @@ from specmon import __version__
 from specmon.analysis.load import Band
 from specmon.analysis.sweep import Prediction
 from specmon.monitor.checklist import checklist_of
-from specmon.monitor.ranking import Ranking, Row, level_of, settings_of
+from specmon.monitor.ranking import Ranking, Row
 from specmon.monitor.session import Session
+from specmon.monitor.sweepruns import level_of, settings_of
+from specmon.monitor.sweepview import SWEEP_HEADINGS, SweepView, tie_text
+from specmon.monitor.sweepwords import prediction_sentence, row_sentence, sweep_view
 from specmon.monitor.verdict import attribution_of
 from specmon.references.diff import compare
 from specmon.reports.comparison import comparison_model
-from specmon.reports.contract import SCHEMA_VERSION, ComparisonModel, Part
+from specmon.reports.contract import SCHEMA_VERSION, ComparisonModel, NoticeModel, Part
 from specmon.visible import visible
+
+_TIES = "ties with"
 
 
 class SweepRow(ComparisonModel):
@@ -80,6 +85,7 @@ class SweepDocument(Part):
     prediction: PredictionModel | None
     no_prediction: str | None
     left_out: list[str]
+    notices: list[NoticeModel]
 
 
 def sweep_document(session: Session, ranking: Ranking) -> SweepDocument:
@@ -110,6 +116,7 @@ def sweep_document(session: Session, ranking: Ranking) -> SweepDocument:
         prediction=prediction,
         no_prediction=found if isinstance(found, str) else None,
         left_out=list(ranking.left_out),
+        notices=[NoticeModel(kind=notice.kind, text=notice.text) for notice in ranking.notices],
     )
 
 
@@ -179,41 +186,6 @@ def _row(session: Session, ranking: Ranking, row: Row) -> SweepRow:
     )
 
 
-def row_sentence(row: Row) -> str:
-    """The verdict with its numbers; with several runs a side these are the unit."""
-    sides = row.sides
-    if sides is None or sides.speedup is None or sides.ci95 is None or sides.verdict == "not comparable":
-        return row.judged.sentence
-    low, high = sides.ci95
-    counts = f"{len(sides.baselines)} and {len(sides.speculatives)} runs (baseline, speculative)"
-    text = f"{sides.verdict}: {sides.speedup:.2f}× (95 % {low:.2f} to {high:.2f} between runs) over {counts}"
-    if sides.left_out:
-        text += f", {sides.left_out} left out with fewer than 10 clean samples"
-    if sides.more_runs is not None:
-        text += f"; about {sides.more_runs} more {'run' if sides.more_runs == 1 else 'runs'} a side would decide"
-    return text
-
-
-def prediction_sentence(found: Prediction) -> str:
-    """The best number of draft steps, how sure it is, and by what."""
-    if found.lowest == found.highest:
-        sure = f"no other number within {found.margin:.1%} of it"
-    else:
-        sure = f"{found.lowest} to {found.highest} may be as good"
-    tested = ", ".join(map(str, found.tested))
-    how = "a chance by position as logged" if found.is_by_position else f"a chance of {found.acceptance:.2f} a draft"
-    text = (
-        f"best by the fit: {found.best_steps} draft {'step' if found.best_steps == 1 else 'steps'} ({sure}); "
-        f"cycle {found.cycle_base_ms:.2f} ms + {found.cycle_per_token_ms:.2f} ms a draft token, {how}, "
-        f"within {found.misfit:.1%} of what was measured at {tested} steps"
-    )
-    if not found.is_tested:
-        text += ". It was not measured: try it before you believe it"
-    elif found.is_open:
-        text += ". The best may lie beyond what was tried: measure longer chains"
-    return text
-
-
 def sweep_json(session: Session, ranking: Ranking) -> str:
     """Strict JSON, without a line end."""
     document = sweep_document(session, ranking).model_dump(mode="json", by_alias=True)
@@ -241,104 +213,56 @@ def sweep_csv(session: Session, ranking: Ranking) -> str:
     return out.getvalue().rstrip("\n")
 
 
-_HEADINGS = ("run", "steps", "draft", "accept", "cycle ms", "tok/s", "break-even", "speed-up", "95 %", "verdict")
-
-
-def _cells(row: Row) -> tuple[str, ...]:
-    settings, found = settings_of(row.runs[0].life), row.judged.comparison
-    accept, even = found.accept_len, found.break_even_accept_len
-    if row.sides is not None:
-        accept, even = row.sides.accept_len, row.sides.break_even_accept_len
-    verdict = row.verdict + (" (tie)" if row.tie_with else "")
-    name = row.name if len(row.runs) == 1 else f"{row.name} ({len(row.runs)} runs)"
-    return (
-        name,
-        _or_dash(settings.steps, "d"),
-        _or_dash(settings.draft_tokens, "d"),
-        _or_dash(accept, ".2f"),
-        _or_dash(row.cycle_ms, ".2f"),
-        _or_dash(row.decode_tok_s, ".1f"),
-        _or_dash(even, ".2f"),
-        _or_dash(row.speedup, ".2f", "×"),
-        f"{row.ci95[0]:.2f}-{row.ci95[1]:.2f}" if row.ci95 is not None else "-",
-        verdict,
-    )
-
-
-def _or_dash(value: float | None, form: str, unit: str = "") -> str:
-    return "-" if value is None else f"{value:{form}}{unit}"
-
-
 def sweep_markdown(ranking: Ranking) -> str:
     """A table and the sentences below it."""
     from specmon.reports.cells import markdown, markdown_table
 
-    rows = [_cells(row) for row in ranking.rows]
+    view = sweep_view(ranking)
+    headings, *rows = _table(view)
     return "\n\n".join(
         [
-            markdown(_opening(ranking)),
-            markdown_table(_HEADINGS, rows, right=range(1, len(_HEADINGS) - 1)),
-            "\n".join(f"- {markdown(line)}" for line in _closing(ranking)),
+            markdown(view.opening),
+            markdown_table(headings, rows, right=[at for at in range(len(headings)) if not _is_words(headings[at])]),
+            "\n".join(f"- {markdown(line)}" for line in view.notes),
         ]
     )
 
 
 def sweep_text(ranking: Ranking, console: Console) -> None:
     """The table for people, best first."""
-    _say(console, _opening(ranking), "bold")
-    if ranking.rows:
-        table = [_HEADINGS, *(tuple(map(visible, _cells(row))) for row in ranking.rows)]
+    view = sweep_view(ranking)
+    _say(console, view.opening, "bold")
+    if view.lines:
+        table = [tuple(map(visible, cells)) for cells in _table(view)]
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
         for number, cells in enumerate(table):
-            _say(console, f"  {_aligned(cells, widths)}", "underline" if number == 0 else "")
-    for line in _closing(ranking):
+            _say(console, f"  {_aligned(cells, widths, table[0])}", "underline" if number == 0 else "")
+    for line in view.notes:
         _say(console, f"  {line}")
 
 
-def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
+def _table(view: SweepView) -> list[tuple[str, ...]]:
+    """Headings and rows; where rows tie, they are numbered and say with which."""
+    if not view.has_ties:
+        return [SWEEP_HEADINGS, *(line.cells for line in view.lines)]
+    return [
+        ("#", *SWEEP_HEADINGS, _TIES),
+        *((str(line.place), *line.cells, tie_text(line) or "-") for line in view.lines),
+    ]
+
+
+def _is_words(heading: str) -> bool:
+    return heading in (SWEEP_HEADINGS[0], SWEEP_HEADINGS[-1], _TIES)
+
+
+def _aligned(cells: Sequence[str], widths: Sequence[int], headings: Sequence[str]) -> str:
     """Words to the left, numbers to the right. A line too long for the terminal is folded by it, never cut."""
-    last = len(cells) - 1
     padded = [
-        cell.ljust(width) if position in (0, last) else cell.rjust(width)
-        for position, (cell, width) in enumerate(zip(cells, widths, strict=True))
+        cell.ljust(width) if _is_words(heading) else cell.rjust(width)
+        for cell, width, heading in zip(cells, widths, headings, strict=True)
     ]
     return "  ".join(padded).rstrip()
 
 
 def _say(console: Console, text: str, style: str = "") -> None:
     console.print(Text(visible(text), style=style), soft_wrap=True)
-
-
-def _opening(ranking: Ranking) -> str:
-    count = len(ranking.rows)
-    if not ranking.baselines:
-        return "No ranking: the baseline's log holds no server."
-    if not count:
-        return "No ranking: no speculative run has a clean sample."
-    names = ", ".join(run.name for run in ranking.baselines)
-    load = ranking.load
-    at = f"at {load} running" if load is not None else "without a common level"
-    if isinstance(load, Band):
-        at = f"at {load.low} to {load.high} running, by the request"
-    levels = [level_of(run.life, load) for run in ranking.baselines]
-    speeds = ", ".join(f"{level.decode_tok_s:.1f}" for level in levels if level is not None and level.decode_tok_s)
-    known = f"{speeds} tok/s" if speeds else "no speed"
-    return f"{count} {'setting' if count == 1 else 'settings'} against {names} ({known}) {at}"
-
-
-def _closing(ranking: Ranking) -> Sequence[str]:
-    lines = []
-    best = ranking.rows[0] if ranking.rows else None
-    if best is not None and best.tie_with and best.speedup is not None:
-        lines.append(f"{best.name} ties with {', '.join(best.tie_with)}: their intervals overlap")
-    for row in ranking.rows:
-        if row.sides is not None or row.verdict in ("cannot tell", "not comparable"):
-            lines.append(f"{row.name}: {row_sentence(row)}")
-    if any(len(row.runs) == 1 for row in ranking.rows) and len(ranking.baselines) == 1:
-        lines.append(
-            "the intervals hold the noise within these runs only; repeat them (A B A B) to see how far runs differ"
-        )
-    found = ranking.prediction
-    lines.append(prediction_sentence(found) if isinstance(found, Prediction) else f"no best number of steps: {found}")
-    lines += [f"left out: {line}" for line in ranking.left_out]
-    return lines
