@@ -13,6 +13,7 @@ from specmon.feeds.recorder import Recorder
 from specmon.monitor.session import Session
 from specmon.monitor.snapshot import Role, Snapshot
 from specmon.references.fingerprint import Fingerprint
+from specmon.references.model import Reference
 from specmon.scrape import PageRefused, Scrape
 from specmon.sources.events import Refused, Source, SourceEvent
 from specmon.sources.page import Door
@@ -156,6 +157,11 @@ class LiveFeed:
     def put(self, key: str, side: Role) -> None:
         """Let a server stand on a side of the comparison."""
         self._session.put(key, side)
+
+    def hold_against(self, reference: Reference | None, others: Callable[[], tuple[Reference, ...]]) -> None:
+        """Another reference for the session, or none."""
+        self._session.hold_against(reference, others)
+        self.news.set()
 
     def take(self, key: str, event: SourceEvent) -> None:
         """What a source says, for the session and the capture."""

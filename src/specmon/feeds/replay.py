@@ -16,6 +16,7 @@ from specmon.feeds.timeline import CHUNK_BYTES, Timeline
 from specmon.monitor.moments import moments_of
 from specmon.monitor.session import Session
 from specmon.monitor.snapshot import Moment, Playback, Role, Snapshot
+from specmon.references.model import Reference
 from specmon.scrape import PageRefused, Scrape
 from specmon.sources.events import Chunk
 
@@ -79,6 +80,8 @@ class ReplayFeed:
         self._is_finished = False
         self._session = new_session()
         self._put: list[tuple[str, Role]] = []  # what a session that begins anew is told again
+        self._held_against: tuple[Reference | None, Callable[[], tuple[Reference, ...]]] | None = None  # likewise
+        self._surveying: asyncio.Task[None] | None = None
         self._fed = dict.fromkeys((log.key for log in logs), 0)
         self._looked = dict.fromkeys((log.key for log in logs), 0)
         self._life: dict[str, Life | None] = {}  # whose conditions the session has
@@ -133,23 +136,41 @@ class ReplayFeed:
         self._put.append((key, side))
         self._session.put(key, side)
 
+    def hold_against(self, reference: Reference | None, others: Callable[[], tuple[Reference, ...]]) -> None:
+        """Another reference, or none, also after a seek; the marks of the replay bar follow in a while."""
+        self._held_against = reference, others
+        self._session.hold_against(reference, others)
+        if self._surveying is not None:
+            self._begin_survey()
+
+    def _begun_session(self) -> Session:
+        session = self._new_session()
+        if self._held_against is not None:
+            session.hold_against(*self._held_against)
+        return session
+
     # the feed
 
     async def run(self) -> None:
         """Play to the end, and stay there for a seek when the feed `stays`."""
         await self._advance(self._position)
-        # Nobody jumps about in a replay that ends by itself.
-        survey = asyncio.create_task(self._survey()) if self._stays else None
+        if self._stays:  # nobody jumps about in a replay that ends by itself
+            self._begin_survey()
         try:
             await self._play()
         finally:
-            if survey is not None:
-                survey.cancel()
+            if self._surveying is not None:
+                self._surveying.cancel()
+
+    def _begin_survey(self) -> None:
+        if self._surveying is not None:
+            self._surveying.cancel()
+        self._surveying = asyncio.create_task(self._survey())
 
     async def _survey(self) -> None:
         """Read the logs once to their end in a session of their own: its events are the marks on the replay bar."""
         ahead = ReplayFeed(
-            self._new_session,
+            self._begun_session,
             self._logs,
             speed=math.inf,
             clock=self._clock,
@@ -195,7 +216,7 @@ class ReplayFeed:
 
     async def _go_to(self, position: float) -> None:
         if position < self._position:
-            self._session = self._new_session()
+            self._session = self._begun_session()
             for key, side in self._put:
                 self._session.put(key, side)
             self._fed = dict.fromkeys(self._fed, 0)

@@ -43,6 +43,10 @@ class Chronicle:
             self.marks.append(Mark(at, MarkKind.RESTART, "restart"))
             self.restarts.append((at, before, life))
 
+    def withdraw_drifts(self) -> None:
+        """The reference that they were told of is no longer the one that counts."""
+        self.marks = deque((mark for mark in self.marks if mark.kind is not MarkKind.DRIFT), maxlen=_HELD_MARKS)
+
     def withdraw_restart(self) -> None:
         """What looked like a restart was a second process of the same server."""
         if self.restarts:

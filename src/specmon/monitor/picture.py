@@ -138,12 +138,19 @@ class Pictures:
         for change in watch.update(server):
             self._tell(server, change, watch.reference.name)
 
-    def replace_source(self, old: Set[str], told_again: Pictures) -> None:
+    def forget_reference(self) -> None:
+        """Nothing that was said of a reference holds any more."""
+        self._held.clear()
+        self._trust_events.clear()
+        self._key = ()
+
+    def replace_source(self, old: Set[str], told_again: Pictures | None) -> None:
         """Other servers stand for a source: what was seen of its old ones is forgotten."""
         for key in old:
             self._held.pop(key, None)
         kept = [event for event in self._trust_events if event.server not in old]
-        self._trust_events = deque([*kept, *told_again._trust_events], maxlen=_HELD_EVENTS)
+        told = () if told_again is None else told_again._trust_events
+        self._trust_events = deque([*kept, *told], maxlen=_HELD_EVENTS)
         self._restart_texts.clear()
         self._key = self._log_key = self._differences_key = ()
 

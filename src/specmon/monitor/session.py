@@ -94,13 +94,26 @@ class Session:
         server = ServerMonitor(key, source, declared=role, is_watched=self._is_watched)
         server.run = self.run
         server.history.lives.warm_up_s = self._warm_up_s
-        trust = None
-        if self.reference is not None:
-            from specmon.monitor.trust import TrustWatch
-
-            trust = TrustWatch(self.reference, self._others)
-        self._entries[key] = _Entry(server, label, trust)
+        self._entries[key] = _Entry(server, label, self._new_watch())
         return server
+
+    def _new_watch(self) -> TrustWatch | None:
+        if self.reference is None:
+            return None
+        from specmon.monitor.trust import TrustWatch
+
+        return TrustWatch(self.reference, self._others)
+
+    def hold_against(self, reference: Reference | None, others: Callable[[], tuple[Reference, ...]] = tuple) -> None:
+        """Another reference from now on, or none; what was seen so far is held against it at once."""
+        self.reference, self._others = reference, others
+        self._choices += 1
+        if "_pictures" in self.__dict__:
+            self._pictures.forget_reference()
+        for entry in self._entries.values():
+            entry.trust = self._new_watch()
+            entry.server.history.chronicle.withdraw_drifts()
+            self._follow(entry.server)
 
     def feed(self, key: str, event: SourceEvent) -> None:
         """Take what one source says; an unknown key is a new source."""
@@ -232,9 +245,13 @@ class Session:
             elif each not in old:
                 entries[each] = entry
         past, declared = self._entries[key].server.past, self._entries[key].server.declared
+        is_same_reference = twin.reference is self.reference
         for entry in twin._entries.values():
             entry.server.version += newest  # pictures of the old ones are none of theirs
             entry.server.past, entry.server.declared = past, declared
+            if not is_same_reference:  # another was chosen meanwhile
+                entry.trust = self._new_watch()
+                entry.server.history.chronicle.withdraw_drifts()
         self._entries = entries
         inlet = self._inlets[key] = twin._inlets[key]
         first = self._entries[key]
@@ -243,7 +260,10 @@ class Session:
             f"{key}/{number}", first.server.source, first.server.declared, first.label
         )
         if "_pictures" in self.__dict__:
-            self._pictures.replace_source(old, twin._pictures)
+            self._pictures.replace_source(old, twin._pictures if is_same_reference else None)
+        if not is_same_reference:
+            for entry in twin._entries.values():
+                self._follow(entry.server)
 
     def choose_side(self, key: str, role: Role) -> None:
         """Of several servers of a role, this one is meant; the others keep their rows."""
