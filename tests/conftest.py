@@ -125,7 +125,8 @@ def running_sshd(folder: Path, *settings: str, port: int | None = None) -> Itera
         "".join(f"{line}\n" for line in settings)
         + f"Port {port}\nListenAddress 127.0.0.1\nHostKey {folder}/host_key\nPidFile {folder}/sshd.pid\n"
         f"AuthorizedKeysFile {folder}/client_key.pub\nUsePAM no\nStrictModes no\nPasswordAuthentication no\n"
-        "PermitRootLogin prohibit-password\nAllowTcpForwarding yes\nMaxStartups 100\n"
+        "PermitRootLogin prohibit-password\nAllowTcpForwarding yes\n"
+        + ("" if any("MaxStartups" in line for line in settings) else "MaxStartups 100\n")  # its last line counts
     )
     if os.geteuid() == 0:
         Path("/run/sshd").mkdir(exist_ok=True)

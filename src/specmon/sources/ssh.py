@@ -19,6 +19,7 @@ from specmon.errors import SourceLost, SourceRefused
 from specmon.sources.address import HostAddress, parse_host
 from specmon.sources.converse import converse
 from specmon.sources.known_hosts import ONCE, REMEMBER, UnknownKey, remember
+from specmon.sources.logins import Logins
 from specmon.sources.machine import READ_BYTES, CommandResult, IsWhole
 from specmon.sources.ssh_config import explained
 from specmon.sources.ssh_errors import channel_error, connect_error, forwarding_error, hand_command, wants_answer
@@ -92,7 +93,9 @@ class SshHost:
         *,
         prompt: Prompt | None = None,
         accepted: dict[str, asyncssh.SSHKey] | None = None,
+        logins: Logins | None = None,
     ) -> None:
+        """`logins`: shared with the other hosts that may lie behind the same jump host."""
         self.address = parse_host(address) if isinstance(address, str) else address
         self.settings = settings or SshSettings()
         self._prompt = prompt
@@ -104,6 +107,7 @@ class SshHost:
         # By name and port: host keys that the user has accepted for as long as the program runs.
         self._accepted = {} if accepted is None else accepted
         self._unknown: UnknownKey | None = None  # of the last attempt
+        self._logins = Logins() if logins is None else logins
 
     @property
     def name(self) -> str:
@@ -216,7 +220,8 @@ class SshHost:
         Nobody is asked for a password again: without keys or an agent there is one connection.
         """
         if self._overflow is None:
-            self._overflow = SshHost(self.address, replace(self.settings, waits_for_host=True), accepted=self._accepted)
+            settings = replace(self.settings, waits_for_host=True)
+            self._overflow = SshHost(self.address, settings, accepted=self._accepted, logins=self._logins)
         try:
             await self._overflow.connect()
         except SourceRefused:
@@ -294,6 +299,7 @@ class SshHost:
         """
         settings, name = self.settings, hop.address.name
         knowledge = KeyKnowledge(accepted_keys=self._accepted)
+        client: LoginClient | None = None
         where = {"port": hop.port or (), "username": hop.address.user or (), "config": self._config()}
         try:
             # Read once without touching any key, to learn the jump hosts and the known_hosts files.
@@ -308,20 +314,35 @@ class SshHost:
                         break
                     tunnel = await self._dial(jump, tunnel, prompt, (name, *trail))
             patience_s = _PROMPT_LIMIT_S if prompt else 0.0
-            connection = await asyncssh.connect(
-                name,
-                tunnel=tunnel,
-                known_hosts=trusted_keys(settings.known_hosts or told.known_hosts, knowledge),
-                client_factory=lambda: LoginClient(name, knowledge, prompt),
-                client_keys=[str(path) for path in settings.client_keys] or (),
-                passphrase=ask_passphrase(name, prompt),
-                agent_path=() if settings.use_agent else None,
-                connect_timeout=settings.connect_timeout_s + patience_s,
-                login_timeout=settings.login_timeout_s + patience_s,
-                keepalive_interval=settings.keepalive_s,
-                keepalive_count_max=settings.keepalive_count,
-                **where,
-            )
+            trusted = trusted_keys(settings.known_hosts or told.known_hosts, knowledge)
+
+            async def log_in(asked: LoginClient) -> asyncssh.SSHClientConnection:
+                return await asyncssh.connect(
+                    name,
+                    tunnel=tunnel,
+                    known_hosts=trusted,
+                    client_factory=lambda: asked,
+                    client_keys=[str(path) for path in settings.client_keys] or (),
+                    passphrase=ask_passphrase(name, prompt),
+                    agent_path=() if settings.use_agent else None,
+                    connect_timeout=settings.connect_timeout_s + patience_s,
+                    login_timeout=settings.login_timeout_s + patience_s,
+                    keepalive_interval=settings.keepalive_s,
+                    keepalive_count_max=settings.keepalive_count,
+                    **where,
+                )
+
+            attempt = 0
+            while True:
+                attempt += 1
+                client = LoginClient(name, knowledge, prompt)
+                try:
+                    async with self._logins.turn(told.host, told.port):
+                        connection = await log_in(client)
+                    break
+                except (asyncssh.Error, OSError) as error:
+                    if not await self._logins.pause(attempt, error, was_greeted=client.was_greeted):
+                        raise
         except TypeError as error:
             if prompt is None:
                 raise
@@ -338,6 +359,7 @@ class SshHost:
                 seen_key=knowledge.seen,
                 has_record=knowledge.has_record,
                 was_reached=self._was_reached,
+                was_greeted=client is None or client.was_greeted,
             )
             failure.__cause__ = error
             if isinstance(error, asyncssh.HostKeyNotVerifiable):

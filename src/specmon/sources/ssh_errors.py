@@ -57,13 +57,20 @@ def host_key_refused(host: str, key: SeenHostKey, by_hand: str) -> SourceRefused
 
 
 def connect_error(
-    error: Exception, host: str, *, by_hand: str, seen_key: SeenHostKey | None, has_record: bool, was_reached: bool
+    error: Exception,
+    host: str,
+    *,
+    by_hand: str,
+    seen_key: SeenHostKey | None,
+    has_record: bool,
+    was_reached: bool,
+    was_greeted: bool = True,
 ) -> SpecmonError:
     """Turn what a connection attempt raised into our own error.
 
     `has_record`: some key of the host is in known_hosts. `was_reached`: the host has been reached before, so that an
     absent network or daemon is worth waiting for; on the very first attempt a wrong name or port is likelier, and the
-    user wants to know at once.
+    user wants to know at once. `was_greeted`: it has said that it is an SSH server.
     """
     if isinstance(error, SpecmonError):
         return error
@@ -94,7 +101,10 @@ def connect_error(
     if isinstance(error, ValueError):
         return SourceRefused(f"{host}: the SSH settings are wrong ({error}). Mend them, then try again.")
     reason, step = _network_fault(error)
-    if isinstance(error, asyncssh.ConnectionLost | ConnectionResetError) and has_record:
+    if isinstance(error, asyncssh.ConnectionLost | ConnectionResetError) and not was_greeted:
+        reason = "the host takes the connection and hangs up without a word, several times"
+        step = f"It may have too many logins at once (MaxStartups), or no SSH server: run `{by_hand}` to see."
+    elif isinstance(error, asyncssh.ConnectionLost | ConnectionResetError) and has_record:
         # OpenSSH hangs up without a word when it has no host key of the kinds that we have on record.
         reason = "the host hung up before logging in; its host key may be of another kind than the one on record"
         step = f"Run `{by_hand}` to see."

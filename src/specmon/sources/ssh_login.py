@@ -67,6 +67,15 @@ class LoginClient(asyncssh.SSHClient):
         self._prompt = prompt
         self._has_asked = False
         self._has_been_challenged = False
+        self._connection: asyncssh.SSHClientConnection | None = None
+
+    @property
+    def was_greeted(self) -> bool:
+        """Whether the far side has said that it is an SSH server."""
+        return self._connection is not None and self._connection.get_extra_info("server_version") is not None
+
+    def connection_made(self, conn: asyncssh.SSHClientConnection) -> None:
+        self._connection = conn
 
     def validate_host_public_key(self, host: str, addr: str, port: int, key: asyncssh.SSHKey) -> bool:
         known = self._knowledge
