@@ -25,6 +25,7 @@ from specmon.formats.window import TimeWindow, WindowedReader
 from specmon.monitor.session import Session
 from specmon.reports.contract import DecodeModel
 from specmon.reports.document import document_of
+from specmon.shares import signed_percent
 from specmon.sources.events import Chunk
 
 
@@ -100,7 +101,7 @@ def main() -> None:
         for phase in phases_of(json.loads(client.read_text()), log):
             decode = decode_of(log, phase)
             ours = decode.delivered_tok_s
-            off = "" if ours is None else f"{ours / phase.tok_s - 1:+.1%}"
+            off = "" if ours is None else signed_percent(ours / phase.tok_s - 1)
             figures = (
                 f"{phase.tok_s:8.1f} {ours or float('nan'):8.1f} {off:>7}  {decode.accept_len or float('nan'):6.3f}"
             )

@@ -20,6 +20,7 @@ ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "faults": set(),
     "secrets": set(),
+    "shares": set(),
     "resources": set(),
     "visible": set(),
     "block": set(),
@@ -29,7 +30,7 @@ ALLOWED: dict[str, set[str]] = {
     "clients": {"errors"},
     "captures": {"errors", "references"},
     "sources": {"errors", "secrets"},
-    "analysis": {"events", "references", "scrape"},
+    "analysis": {"events", "references", "scrape", "shares"},
     "monitor": {
         "analysis",
         "clients.result",
@@ -39,12 +40,13 @@ ALLOWED: dict[str, set[str]] = {
         "references",
         "scrape",
         "secrets",
+        "shares",
         "sources.events",
         "sources.framing",
         "sources.utf16",
         "visible",
     },
-    "reports": {"", "analysis", "events", "monitor", "references", "visible"},  # "" is the version
+    "reports": {"", "analysis", "events", "monitor", "references", "shares", "visible"},  # "" is the version
     "ui": {
         "errors",
         "monitor.announcing",
@@ -55,6 +57,7 @@ ALLOWED: dict[str, set[str]] = {
         "monitor.ratio",
         "monitor.snapshot",
         "resources",
+        "shares",
         "visible",
     },
     "feeds": {"captures", "errors", "events", "formats", "monitor", "references", "scrape", "sources"},
@@ -83,7 +86,7 @@ ALLOWED: dict[str, set[str]] = {
         "visible",
     },
 }
-PURE = ("block", "events", "scrape", "formats", "analysis", "secrets")
+PURE = ("block", "events", "scrape", "formats", "analysis", "secrets", "shares")
 FORBIDDEN_IN_PURE = {"asyncio", "asyncssh", "textual", "rich", "click", "time", "datetime.now", "random", "socket"}
 
 

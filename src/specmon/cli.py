@@ -280,7 +280,7 @@ def summary(**given: Any) -> int:
 @click.option(
     "--fail-on",
     metavar="WORD,...",
-    help="What must not be: slower,diverged,crash unless said otherwise; an unknown word lists all.",
+    help="What must not be: slower,diverged,crash unless said otherwise; help lists all words.",
 )
 @click.option(
     "--min-samples",

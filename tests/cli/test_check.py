@@ -144,7 +144,11 @@ def test_bad_input_is_a_sentence_with_the_right_status(
     ("args", "part"),
     [
         ((), "check needs a log"),
-        ((*GOOD, "--fail-on", "slower,sloth"), "'sloth' is no question. Known are slower, not-faster"),
+        (
+            (*GOOD, "--fail-on", "slower,sloth"),
+            "'sloth' is no question: such are slower, diverged, crash. `--fail-on help` lists all.",
+        ),
+        ((*GOOD, "--fail-on", "kv-ful"), "'kv-ful' is no question: did you mean kv_full? `--fail-on help` lists all."),
         ((*GOOD, "--fail-on", " , "), "names no question"),
         ((*GOOD, "--tolerance", "5"), "such as 5% or 0.05"),
         ((*GOOD, "--tolerance", "0%"), "such as 5% or 0.05"),
@@ -247,7 +251,7 @@ def test_times_of_a_client_choose_the_part_of_the_log(at_once: Specmon, tmp_path
     (tmp_path / "base.log").write_text(LOGS["base.log"] + decodes(60, 60, 40.0))
     times = {"start_time": "2026-02-26T16:41:00.2", "end_time": "2026-02-26T16:42:00.9"}
     found = method(at_once, "--client", f"baseline={client(tmp_path, 39.8, **times)}")
-    assert "aiperf got 39.8 tok/s, the log delivers 40.0 tok/s in the same time (-0.5%)" in found["evidence"]
+    assert "aiperf got 39.8 tok/s, the log delivers 40.0 tok/s in the same time (−0.5 %)" in found["evidence"]
     other = {"start_time": "2026-02-27T16:41:00", "end_time": "2026-02-27T16:42:00"}
     found = method(at_once, "--client", f"baseline={client(tmp_path, 39.8, **other)}")
     assert "over the whole run" in found["evidence"]

@@ -512,7 +512,7 @@ def test_diff_is_1_when_something_that_matters_differs(specmon: Specmon, here: P
     assert "No condition differs" in same.out
     done = specmon("reference", "diff", "tuned", str(STORY))  # the capture's last life
     assert done.status == 1
-    assert "-29.2%, beyond 5%" in done.out
+    assert "−29.2 %, beyond 5%" in done.out
     assert done.out.index("NCCL_PROTO: LL -> not set") < done.out.index("Noise:") < done.out.index("random_seed")
     document = json.loads(specmon("reference", "diff", "tuned", str(STORY), "--format", "json").out)
     assert document["speeds"][0]["change"] == pytest.approx(-0.292, abs=0.001)

@@ -26,8 +26,8 @@ def evidence(
 @pytest.mark.parametrize(
     ("found", "state", "part"),
     [
-        (evidence(74.0, 75.0), "ok", "aiperf got 74.0 tok/s, the log delivers 75.0 tok/s in the same time (-1.3%)"),
-        (evidence(79.0, 75.0), "ok", "(+5.3%)"),  # within 5 % and a second of 100
+        (evidence(74.0, 75.0), "ok", "aiperf got 74.0 tok/s, the log delivers 75.0 tok/s in the same time (−1.3 %)"),
+        (evidence(79.0, 75.0), "ok", "(+5.3 %)"),  # within 5 % and a second of 100
         (evidence(35.0, 74.0), "failed", "counts chunks, not tokens: its 35.0 tok/s × accept length 2.10 = 73.5"),
         (evidence(35.0, 74.0, is_same_time=False), "failed", "usage.completion_tokens"),
         (evidence(35.0, 74.0, accept_len=None), "unknown", "somebody else"),

@@ -52,7 +52,7 @@ def counted(server: ServerMonitor) -> list[Finding]:
     ("passes_s", "state", "part"),
     [
         (250, "ok", "the server's token counter gives 250.0 tok/s in 8 s at 1 running, the log delivers 250.0 tok/s"),
-        (240, "ok", "(-4.0%)"),
+        (240, "ok", "(−4.0 %)"),
         (225, "unknown", "the two need not be from the same time"),
         (125, "failed", "See that the metrics are of this server"),
     ],
@@ -75,7 +75,7 @@ def test_acceptance_by_counters_alone_does_not_back_the_throughput() -> None:
     )
     (found,) = counted(server_with(before, after, log=decodes(0, 40, 250, accept=2.4)))
     assert found.state == "unknown"
-    assert "an accept length of 2.400, the log 2.400 (+0.0%), and no throughput" in found.text
+    assert "an accept length of 2.400, the log 2.400 (0.0 %), and no throughput" in found.text
 
 
 def test_residual_is_what_the_forwards_leave_of_the_cycle_of_the_log() -> None:

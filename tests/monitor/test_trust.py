@@ -230,8 +230,8 @@ def test_return_to_the_reference_is_told_once() -> None:
     assert _trust(session).state is Trust.MATCHES
     told = [line.text for line in session.snapshot(START).events if "reference" in line.text]
     assert told == [
-        "baseline matches reference tuned (+0.0 %)",
-        "baseline is back at reference tuned (+0.0 %)",
+        "baseline matches reference tuned (0.0 %)",
+        "baseline is back at reference tuned (0.0 %)",
         "baseline −30 % against reference tuned",
     ]
 
@@ -258,4 +258,4 @@ def test_second_process_that_looked_like_another_life_does_not_end_the_watch() -
     view = _trust(session)
     assert (view.state, view.samples_seen) == (Trust.MATCHES, session.servers[0].lives[0].figures().clean)
     told = [line.text for line in session.snapshot(START).events if "reference" in line.text]
-    assert told == ["baseline matches reference tuned (+0.0 %)"]
+    assert told == ["baseline matches reference tuned (0.0 %)"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -118,10 +119,16 @@ def test_unknown_key_of_a_newer_schema_is_told_and_left_out(tmp_path: Path) -> N
     assert "level.1.future" in told[0]
 
 
-@pytest.mark.parametrize("missing", ["none.toml", "."])
-def test_missing_file_or_directory_is_a_sentence(tmp_path: Path, missing: str) -> None:
+def test_missing_file_is_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"Check the path\.$"):
-        load(tmp_path / missing)
+        load(tmp_path / "none.toml")
+
+
+def test_what_is_no_regular_file_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.toml")
+    for path, kind in ((tmp_path / "pipe.toml", "no regular file"), (tmp_path, "a directory")):
+        with pytest.raises(ConfigError, match=f"it is {kind}. Name a reference file"):
+            load(path)
 
 
 def test_file_of_a_windows_editor_is_read(tmp_path: Path) -> None:

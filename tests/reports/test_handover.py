@@ -31,7 +31,7 @@ def test_verdict_holds_the_sentence_both_speeds_and_the_cause() -> None:
     assert text.startswith("**✗ BASELINE NOT TRUSTED**")
     assert "62.9" in text
     assert "88.8" in text
-    assert "NCCL\\_PROTO" in text
+    assert "`NCCL_PROTO`" in text
     assert "| speculative gpu02:30000 |" in text
     assert "1.21×" in text
     assert "0.85×" in text

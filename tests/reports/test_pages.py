@@ -92,4 +92,18 @@ def test_cell_is_never_a_formula(value: object, shown: str) -> None:
 def test_markdown_table_keeps_its_columns() -> None:
     table = markdown_table(("a", "b|c"), [("1|2", "x\ny")], right=(1,))
     assert table.splitlines() == ["| a | b\\|c |", "| --- | ---: |", "| 1\\|2 | x^Jy |"]
-    assert markdown("*a* <b> `c`") == "\\*a\\* \\<b\\> \\`c\\`"
+    assert markdown("*a* <b> `c d`") == "\\*a\\* \\<b\\> \\`c d\\`"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("NCCL_PROTO, NCCL_ALGO (+3)", "`NCCL_PROTO`, `NCCL_ALGO` (+3)"),
+        ("read /var/log/my_server.log.", "read `/var/log/my_server.log`."),
+        ("looks like `untuned` 62.9", "looks like `untuned` 62.9"),
+        ("_x_ __init__ a|b_c", "\\_x\\_ \\_\\_init\\_\\_ a\\|`b_c`"),
+        ("`a` b` c_d", "`a` b\\` `c_d`"),
+    ],
+)
+def test_names_in_markdown_are_code_and_can_be_copied(text: str, shown: str) -> None:
+    assert markdown(text) == shown

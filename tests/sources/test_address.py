@@ -135,6 +135,8 @@ def test_host_is_read_alone() -> None:
     assert str(parse_host("me@[::1]")) == "me@[::1]"
     with pytest.raises(ConfigError):
         parse_host("gpu01/x")
+    with pytest.raises(ConfigError, match="names a log or a port, and a host is wanted here: write me@gpu01;"):
+        parse_host("me@gpu01:/var/log/base.log")
 
 
 @pytest.mark.parametrize("text", ["docker:spec", "gpu01:kube:ns/pod", "gpu01:30000", "me@[::1]:slurm:12", "cmd:a  b:c"])

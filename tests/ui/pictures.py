@@ -256,7 +256,7 @@ def healthy() -> Snapshot:
             Severity.OK,
             "SPECULATIVE WINS",
             "1.06× (95 % CI 1.05 – 1.07)",
-            "baseline trusted: 88.8 tok/s, reference 88.8 (+0.0 %) · accept 2.10 of 3, break-even 1.98",
+            "baseline trusted: 88.8 tok/s, reference 88.8 (0.0 %) · accept 2.10 of 3, break-even 1.98",
         ),
         trust=TrustView(
             Trust.MATCHES, "nccl-tuned", 1, 88.8, 88.8, 0.0, 0.05, 212, 3, None, (), "as fast as it was recorded"

@@ -16,7 +16,7 @@ from specmon.ui.app import SpecmonApp
 from specmon.ui.themes import DEFAULT_VARIABLES, load_themes
 
 from .feeds import StillFeed
-from .frames import text
+from .frames import frame, text
 from .pictures import diverged
 
 _GOOD = 'name = "mine"\n[colors]\nprimary = "#336699"\n'
@@ -99,6 +99,16 @@ async def test_without_any_theme_file_the_screen_still_works(tmp_path: Path) -> 
         await pilot.pause()
         await pilot.press("t")
         assert "BASELINE NOT TRUSTED" in text(app)
+
+
+async def test_a_message_lies_on_the_key_bar_alone_and_names_the_theme() -> None:
+    app = SpecmonApp(StillFeed(diverged()))
+    async with app.run_test(size=(80, 24), notifications=True) as pilot:
+        await pilot.pause()
+        before = frame(app)
+        await pilot.press("t", "t")
+        await until(pilot, lambda: "theme specmon-light" in frame(app)[-1])
+        assert frame(app)[:-1] == before[:-1]
 
 
 async def test_the_users_theme_is_one_of_the_round(tmp_path: Path) -> None:

@@ -124,7 +124,7 @@ async def test_an_ended_server_has_no_word_of_lines_to_come() -> None:
 WHY = (
     "not the only difference: NCCL_ALGO, NCCL_BUFFSIZE, NCCL_MAX_NCHANNELS and 3 more · accept 2.13, break-even 2.65 · "
 )
-WHY += "baseline trusted: 88.8 tok/s, reference 88.8 (−0.0 %)"
+WHY += "baseline trusted: 88.8 tok/s, reference 88.8 (0.0 %)"
 NOTE = (
     "The baseline was restarted without its variables. It lost a third of its speed, and speculation looks like a gain."
 )
@@ -142,6 +142,20 @@ async def test_long_words_have_a_second_row_on_a_tall_screen(size: tuple[int, in
     assert WHY[: size[0] + 40].rsplit(" ", 1)[1] in flat
     assert NOTE[: size[0] + 10].split()[-1] in flat
     assert "…" not in " ".join(shown.split("BASELINE ")[0].split())
+
+
+@pytest.mark.parametrize(
+    ("sentence", "shown"),
+    [
+        ("62.9 tok/s, reference 88.8 (−29 %), looks like `untuned` 62.9", "62.9 tok/s, reference 88.8 (−29 %) "),
+        ("one clause that is far too long for eighty columns beside its word", "one clause that is far too long"),
+    ],
+)
+async def test_a_short_screen_tells_whole_clauses_of_the_verdict(sentence: str, shown: str) -> None:
+    head = Headline(Severity.ALERT, "BASELINE NOT TRUSTED", sentence, "likely cause: NCCL_PROTO unset now")
+    rows = (await _shown(replace(pictures.diverged(), headline=head), (80, 24))).splitlines()
+    assert f"BASELINE NOT TRUSTED  {shown}" in rows[1]
+    assert "untun" not in rows[1]
 
 
 async def test_rows_for_words_do_not_come_and_go() -> None:

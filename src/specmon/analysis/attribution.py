@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from specmon.analysis.figures import LevelFigures, PhaseFigures
+from specmon.shares import signed_percent
 
 NOTICEABLE = 0.01  # a part that moved by less is not named
 
@@ -130,4 +131,4 @@ def _ms(value: float) -> str:
 
 
 def _percent(factor: float) -> str:
-    return f"{factor - 1:+.1%}".replace("%", " %").replace("-", "−")
+    return signed_percent(factor - 1)

@@ -20,7 +20,7 @@ from specmon.commands.reference import chosen_reference, other_references
 from specmon.commands.span import chosen_window, newest_of_files, require_run
 from specmon.errors import ConfigError
 from specmon.monitor.asking import asked_load
-from specmon.monitor.gate import DEFAULT_WORDS, Gate, exit_code_of, words_of
+from specmon.monitor.gate import DEFAULT_WORDS, Gate, exit_code_of, listed_words, words_of
 from specmon.monitor.session import Session
 from specmon.visible import visible
 
@@ -51,6 +51,9 @@ def check(
     format_files: Sequence[Path],
 ) -> int:
     """Print the answers; 0 all well, 1 a question failed, 2 wrong input, 3 a question without an answer."""
+    if fail_on == "help":
+        click.echo("\n".join(listed_words()))
+        return 0
     words = DEFAULT_WORDS if fail_on is None else words_of(fail_on)
     given = parse_sides(sources, baseline, speculative)
     if not given:

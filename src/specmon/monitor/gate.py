@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import cached_property
 
 from specmon.analysis.comparison import SAMPLES_NEEDED
@@ -47,16 +48,23 @@ class Answer:
 
 
 def words_of(text: str) -> tuple[str, ...]:
-    """The words of `--fail-on`, in their order; ConfigError naming all when one is unknown."""
+    """The words of `--fail-on`, in their order; ConfigError naming those that look like one that is unknown."""
     known = {_plain(word): word for word in (*OWN_WORDS, *NOTICE_KINDS)}
     given = [part.strip() for part in text.split(",") if part.strip()]
     unknown = [part for part in given if _plain(part) not in known]
     if unknown or not given:
         fault = f"{unknown[0]!r} is no question" if unknown else "it names no question"
-        raise ConfigError(
-            f"--fail-on: {fault}. Known are {', '.join(OWN_WORDS)}; and notices: {', '.join(NOTICE_KINDS)}."
-        )
+        like = [known[word] for word in get_close_matches(_plain(unknown[0]), known, 3, 0.6)] if unknown else []
+        hint = f"did you mean {' or '.join(like)}?" if like else f"such are {', '.join(DEFAULT_WORDS)}."
+        raise ConfigError(f"--fail-on: {fault}: {hint} `--fail-on help` lists all.")
     return tuple(dict.fromkeys(known[_plain(part)] for part in given))
+
+
+def listed_words() -> list[str]:
+    """What `--fail-on` may name: each word with its meaning, then the kinds of notices."""
+    width = max(map(len, OWN_WORDS))
+    notices = ", ".join(NOTICE_KINDS)
+    return [*(f"{word:<{width}}  {meaning}" for word, meaning in OWN_WORDS.items()), f"or a notice: {notices}"]
 
 
 def _plain(word: str) -> str:

@@ -15,6 +15,7 @@ from specmon.analysis.comparison import SAMPLES_NEEDED
 from specmon.clients.result import ClientResult
 from specmon.events import Covers
 from specmon.monitor.life import Life
+from specmon.shares import signed_percent
 
 # Genuine logs of SGLang on an H200 lay within 1 % of the client on a baseline and within 4 % on speculative servers.
 AGREES_WITHIN = 0.05
@@ -71,7 +72,7 @@ def client_finding(evidence: ClientEvidence) -> Finding:
         return Finding("unknown", f"{said}, the log delivers nothing to compare it with")
     when = "in the same time" if evidence.is_same_time else "over the whole run"
     away = result.output_tok_s / log - 1
-    pair = f"{said}, the log delivers {_tok_s(log)} {when} ({away:+.1%})"
+    pair = f"{said}, the log delivers {_tok_s(log)} {when} ({signed_percent(away)})"
     within = AGREES_WITHIN
     if evidence.is_same_time and result.duration_s:
         within += _EDGES_S / result.duration_s
@@ -154,7 +155,7 @@ def _phases(life: Life, running: int) -> Finding | None:
     words = {"probe": "the probe measured", "log": "its own step lines give"}
     text = (
         f"{words.get(phases.source, 'its own format gives')} {at_level.cycle_ms:.2f} ms a cycle at {running} running, "
-        f"the throughput gives {level.cycle_ms:.2f} ms ({away:+.1%})"
+        f"the throughput gives {level.cycle_ms:.2f} ms ({signed_percent(away)})"
     )
     if abs(away) <= _PHASES_AGREE_WITHIN:
         return Finding("ok", text)
@@ -173,7 +174,7 @@ def counter_finding(life: Life, running: int) -> Finding | None:
     away = counted.tok_s / level.delivered_tok_s - 1
     text = (
         f"the server's token counter gives {_tok_s(counted.tok_s)} in {counted.seconds:,.0f} s at {running} running, "
-        f"the log delivers {_tok_s(level.delivered_tok_s)} ({away:+.1%})"
+        f"the log delivers {_tok_s(level.delivered_tok_s)} ({signed_percent(away)})"
     )
     if abs(away) <= AGREES_WITHIN:
         return Finding("ok", text)
@@ -188,7 +189,8 @@ def _acceptance(life: Life) -> Finding | None:
     if totals is None or totals.accept_len is None or logged is None:
         return None
     away = totals.accept_len / logged - 1
-    text = f"the server's counters give an accept length of {totals.accept_len:.3f}, the log {logged:.3f} ({away:+.1%})"
+    pair = f"the server's counters give an accept length of {totals.accept_len:.3f}, the log {logged:.3f}"
+    text = f"{pair} ({signed_percent(away)})"
     return Finding("unknown", f"{text}, and no throughput")
 
 

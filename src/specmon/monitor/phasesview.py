@@ -20,6 +20,7 @@ from specmon.monitor.phaserecords import (
 )
 from specmon.monitor.server import ServerMonitor
 from specmon.monitor.timewords import time_of_day
+from specmon.shares import signed_percent
 
 _ORDER = ("draft", "verify", "draft_extend", "decode")
 _OWN_CLOCK = ("probe", "custom", "log")  # whose cycle, where there is one, is not the throughput's
@@ -130,7 +131,7 @@ def identity_of(figures: PhaseFigures) -> IdentityCheck:
     both = f"phases + other {cycle:.2f} ms, 1000·A·B/R {identity:.2f} ms"
     if abs(off) <= _AGREES_WITHIN:
         return IdentityCheck(True, f"agrees within {max(abs(off), 0.001):.1%}: {both}", off)
-    return IdentityCheck(False, f"differs by {off:+.1%}: {both}".replace("-", "−"), off)
+    return IdentityCheck(False, f"differs by {signed_percent(off)}: {both}", off)
 
 
 def _windows(server: ServerMonitor, life: Life, source: str, running: int | None) -> tuple[PhaseWindow, ...]:

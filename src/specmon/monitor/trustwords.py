@@ -6,6 +6,7 @@ from specmon.analysis.drift import SAMPLES_NEEDED
 from specmon.analysis.noise import NoiseLevel, NoiseSource
 from specmon.monitor.snapshot import Trust, TrustView
 from specmon.references.model import Reference
+from specmon.shares import signed_percent
 
 
 def waiting(seen: int) -> str:
@@ -61,6 +62,4 @@ def tolerance_words(tolerance: float) -> str:
 
 def percent(share: float) -> str:
     """ "−34 %": a signed share with the sign that typesetters use; one digit below 10 %."""
-    sign = "−" if share < 0 else "+"
-    size = abs(share) * 100
-    return f"{sign}{size:.1f} %" if size < 9.95 else f"{sign}{size:.0f} %"
+    return signed_percent(share, 1 if abs(share) * 100 < 9.95 else 0)

@@ -93,6 +93,9 @@ def stored(folders: tuple[Path, ...]) -> Iterator[Path]:
 def read_text(path: Path) -> str:
     """The text of a reference file, or ConfigError."""
     try:
+        if path.exists() and not path.is_file():
+            kind = "a directory" if path.is_dir() else "no regular file"  # a pipe would be waited for
+            raise ConfigError(f"reference {path}: it is {kind}. Name a reference file, NAME.toml.")
         with path.open("rb") as file:
             content = file.read(_LARGEST + 1)
     except OSError as error:

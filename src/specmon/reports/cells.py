@@ -8,7 +8,12 @@ from collections.abc import Container, Sequence
 from specmon.visible import visible
 
 _COMMANDS = ("=", "+", "-", "@", "\t", "\r")
-_MARKDOWN = re.compile(r"([\\`*_\[\]<>|~#!&])")
+_PLACE = r"[\w./:@=+-]"  # what names, flags and paths are made of
+_MARKDOWN = re.compile(
+    # A word that we have quoted, or one with an underscore within: people copy it, so it must not be changed.
+    rf"`(?P<quoted>[\w.+-]+)`|(?<!{_PLACE})(?P<name>{_PLACE}*[A-Za-z0-9]_[A-Za-z0-9]{_PLACE}*(?<=\w))"
+    r"|(?P<sign>[\\`*_\[\]<>|~#!&])"
+)
 
 
 def cell(value: object) -> str:
@@ -24,8 +29,13 @@ def cell(value: object) -> str:
 
 
 def markdown(text: str) -> str:
-    """Text that Markdown shows as it is."""
-    return _MARKDOWN.sub(r"\\\1", " ".join(visible(text).split()))
+    """Text that Markdown shows as it is; names such as NCCL_PROTO as code."""
+    return _MARKDOWN.sub(_as_it_is, " ".join(visible(text).split()))
+
+
+def _as_it_is(found: re.Match[str]) -> str:
+    code = found["quoted"] or found["name"]
+    return f"`{code}`" if code else f"\\{found['sign']}"
 
 
 def markdown_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, right: Container[int] = ()) -> str:

@@ -17,6 +17,7 @@ from specmon.monitor.verdict import Judged
 from specmon.monitor.why import why_of
 from specmon.references.diff import compare
 from specmon.reports.times import stamp
+from specmon.shares import signed_percent
 
 _LEVELS_SHOWN = 8
 _TOO_MANY = 5000  # clean samples a side: an hour and more of decoding
@@ -161,7 +162,8 @@ def _about_all(session: Session, judged: Judged | None) -> list[str]:
         if found.accept_len is not None and found.break_even_accept_len is not None and found.headroom is not None:
             lines.append(
                 f"accept length {found.accept_len:.2f}, break-even {found.break_even_accept_len:.2f}, "
-                f"headroom {found.headroom:+.0%} (the same figure as the speed-up, seen from the accept length)"
+                f"headroom {signed_percent(found.headroom, 0)} "
+                "(the same figure as the speed-up, seen from the accept length)"
             )
             if (why := why_of(session, judged)) is not None:
                 lines.append(why)

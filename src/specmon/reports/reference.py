@@ -12,6 +12,7 @@ from specmon.references.difference import Difference
 from specmon.references.effects import weigh
 from specmon.references.fingerprint import Fingerprint
 from specmon.references.model import Reference, ReferenceLevel
+from specmon.shares import signed_percent
 
 _MANY_FLAGS = 40  # more than these come from a resolved launch line, of which few are worth reading
 _VALUE_WIDTH = 60
@@ -138,7 +139,7 @@ def speed_lines(left: Reference, right: Reference) -> list[str]:
         change = _change(*levels)
         limit = left.tolerance_at(running)
         word = "" if change is None or abs(change) <= limit else f", beyond {limit:.0%}"
-        rows.append((str(running), *told, "-" if change is None else f"{change:+.1%}{word}"))
+        rows.append((str(running), *told, "-" if change is None else f"{signed_percent(change)}{word}"))
     return _aligned(rows)
 
 

@@ -148,6 +148,12 @@ def parse_host(text: str) -> HostAddress:
         if match["rest"] is not None:
             raise ConfigError(f"{text!r} is not a host: write [user@]HOST, and name logs with --baseline or --spec.")
         return _host(match["host"], match["user"], text)
+    host, colon, rest = text.partition(":")
+    if colon and rest and ":" not in rest:  # more colons: an IPv6 address
+        raise ConfigError(
+            f"{text!r} names a log or a port, and a host is wanted here: write {host}; its servers' logs are found, "
+            "or named with --baseline and --spec where the command has these."
+        )
     user, at, name = text.rpartition("@")
     return _host(name, user if at else None, text)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from specmon.shares import signed_percent
+
 NONE = "–"
 
 
@@ -13,6 +15,11 @@ def tok_s(value: float | None, width: int = 0) -> str:
         return NONE.rjust(width)
     text = f"{value:,.1f}" if abs(value) < 1000 else f"{value:,.0f}"
     return text.rjust(width)
+
+
+def half(value: float) -> str:
+    """Half of an interval of a speed, for behind a ±; one too narrow to be written is not nothing: `<0.1`."""
+    return "<0.1" if value < 0.05 else tok_s(value)
 
 
 def ms(value: float | None) -> str:
@@ -41,8 +48,7 @@ def percent(value: float | None, digits: int = 0) -> str:
     """A signed share: `−29.2 %`."""
     if value is None or not math.isfinite(value):
         return NONE
-    sign = "−" if value < 0 else "+"
-    return f"{sign}{abs(value) * 100:.{digits}f} %"
+    return signed_percent(value, digits)
 
 
 def count(value: float | None) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from textual.app import App
 from textual.screen import Screen
 
 from specmon.monitor.snapshot import EMPTY, Snapshot
@@ -10,10 +9,11 @@ from specmon.ui.fleet import FleetScreen
 from specmon.ui.livescreen import LiveScreen
 from specmon.ui.look import Look
 from specmon.ui.phasescreen import PhasesScreen
+from specmon.ui.toasts import ToastApp
 from specmon.ui.whatifscreen import WhatIfScreen
 
 
-class PagedApp(App[None]):
+class PagedApp(ToastApp):
     """Knows the dashboard's screen and the pages on top of it."""
 
     look = Look(False)

@@ -50,6 +50,8 @@ class Theming:
         if self._names:
             index = self._names.index(self._app.theme) + 1 if self._app.theme in self._names else 0
             self._app.theme = self._names[index % len(self._names)]
+            self._app.clear_notifications()  # the name of the one before
+            self._app.notify(f"theme {self._app.theme}", markup=False, timeout=3)
 
     def _register(self) -> list[str]:
         loaded = load_themes(self._folders)

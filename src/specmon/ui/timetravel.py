@@ -14,6 +14,7 @@ from specmon.ui.dashboard import Dashboard
 from specmon.ui.jumps import Goal, known_moments, target
 from specmon.ui.paged import PagedApp
 from specmon.ui.panels.bars import PlaybackBar
+from specmon.ui.row import cut
 from specmon.ui.timeview import TimeView
 
 _FAR_S = 60.0
@@ -130,7 +131,7 @@ class TimeApp(PagedApp):
             self.time_view = timeview.pointed(view, snapshot, found.at)
         else:
             self.go_to(found.at, stays=True)
-        self.notify(found.text, markup=False, timeout=4)
+        self.notify(cut(found.text, self.size.width - 6), markup=False, timeout=4)
 
     def on_playback_bar_seek(self, message: PlaybackBar.Seek) -> None:
         """Somebody clicked on the replay bar."""

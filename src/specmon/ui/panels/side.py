@@ -85,7 +85,7 @@ class Figures(Panel):
         pieces = []
         if level.decode_tok_s_ci95 is not None:
             low, high = level.decode_tok_s_ci95
-            pieces.append(piece((f"{self.look.plus_minus}{figures.tok_s((high - low) / 2)}", "$quiet"), rank=2))
+            pieces.append(piece((f"{self.look.plus_minus}{figures.half((high - low) / 2)}", "$quiet"), rank=2))
         return pieces
 
     def _live(self, view: ServerView, width: int) -> list[Piece]:

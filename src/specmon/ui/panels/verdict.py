@@ -26,6 +26,16 @@ def _broken(head: Headline, title: int, width: int) -> tuple[str, list[str], lis
     return first, rest, flow(visible(head.why), width - 5, 2)
 
 
+def _whole_clauses(sentence: str, room: int) -> str:
+    """As many clauses as there is room for, so that no word and no number is cut; if not one fits, its beginning."""
+    kept = sentence
+    while cell_len(kept) > room:
+        kept, comma, _ = kept.rpartition(", ")
+        if not comma:
+            return cut(sentence, room)
+    return kept
+
+
 def rows_needed(head: Headline, width: int) -> int:
     """How many rows the band needs to cut nothing, the beginning of a third row of reasons excepted."""
     _, rest, why = _broken(head, cell_len(head.word) + 3, width)
@@ -55,7 +65,7 @@ class VerdictBand(Panel):
         # Each has a row; what is left goes to the reason, which is the longer one mostly.
         why = flow(" ".join(why), width - 5, max(1, height - 1 - len(rest))) if why else []
         if rest and len(why) + len(rest) > height - 1:
-            first, rest = cut(visible(self.snapshot.headline.sentence), width - title.width - 3), []
+            first, rest = _whole_clauses(visible(self.snapshot.headline.sentence), width - title.width - 3), []
             why = flow(" ".join(why), width - 5, max(1, height - 1))
         rows = [fit([title, piece((first, "bold $foreground"))], width)]
         rows += [Content.assemble("   ", (line, "bold $foreground")) for line in rest]

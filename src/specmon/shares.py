@@ -1,0 +1,10 @@
+"""How a signed share is written, for every screen and report."""
+
+from __future__ import annotations
+
+
+def signed_percent(share: float, digits: int = 1) -> str:
+    """ "−29.2 %", "+0.5 %"; what rounds to nothing has no sign: "0.0 %". `share` is finite, 0.5 for 50 %."""
+    size = f"{abs(share) * 100:.{digits}f}"
+    sign = "" if not float(size) else "−" if share < 0 else "+"
+    return f"{sign}{size} %"
