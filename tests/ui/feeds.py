@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
+from specmon.monitor.logtail import LogTail
 from specmon.monitor.snapshot import Role, Snapshot
 
 from . import pictures
@@ -104,7 +105,11 @@ class LivingFeed:
             )
             log.append(replace(self._lines[name], at=now))
         self._picture = replace(
-            picture, **sides, log=tuple(log[-2000:]), log_revision=picture.log_revision + 2, version=picture.version + 1
+            picture,
+            **sides,
+            log=LogTail.of(log[-2000:]),
+            log_revision=picture.log_revision + 2,
+            version=picture.version + 1,
         )
 
     def snapshot(self) -> Snapshot:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from types import MappingProxyType
 
+from specmon.monitor.logtail import LogTail
 from specmon.monitor.snapshot import (
     AgainstReference,
     ComparisonView,
@@ -218,7 +219,7 @@ def diverged() -> Snapshot:
             EventLine(NOW - 201, Severity.OK, "gpu02:30000", "reconnected after 12 s, no line lost"),
             EventLine(NOW - 213, Severity.WARNING, "gpu02:30000", "connection lost, trying again"),
         ),
-        log=_odd_log(),
+        log=LogTail.of(_odd_log()),
         log_revision=60,
         version=7,
     )  # fmt: skip
@@ -266,7 +267,7 @@ def healthy() -> Snapshot:
         ),
         baseline=base,
         speculative=spec,
-        log=_log(_NAMES, 88.8, 94.0),
+        log=LogTail.of(_log(_NAMES, 88.8, 94.0)),
         events=(
             EventLine(NOW - 150, Severity.OK, "", "baseline matches reference nccl-tuned (88.8 tok/s)"),
             EventLine(NOW - 201, Severity.OK, "gpu02:30000", "reconnected after 12 s, no line lost"),
@@ -293,7 +294,7 @@ def no_data() -> Snapshot:
         baseline=base,
         speculative=spec,
         events=(EventLine(NOW - 8, Severity.WARNING, "gpu02:30000", "connection lost, trying again"),),
-        log=(LogLine("gpu01:30000", Role.BASELINE, NOW - 9, "The server is fired up and ready to roll!"),),
+        log=LogTail.of([LogLine("gpu01:30000", Role.BASELINE, NOW - 9, "The server is fired up and ready to roll!")]),
         log_revision=1,
         version=2,
     )

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from textual.pilot import Pilot
 
+from specmon.monitor.logtail import EMPTY_LOG
 from specmon.monitor.snapshot import EventLine, Headline, Role, ServerView, Severity, Snapshot
 from specmon.ui.app import SpecmonApp
 from specmon.ui.dashboard import Dashboard
@@ -114,7 +115,7 @@ def test_every_frame_is_whole(picture: Snapshot, sizes: list[tuple[int, int]], k
 
 
 def test_no_number_is_cut_at_any_width() -> None:
-    app = SpecmonApp(StillFeed(replace(pictures.diverged(), log=())))
+    app = SpecmonApp(StillFeed(replace(pictures.diverged(), log=EMPTY_LOG)))
 
     async def gather() -> None:
         async with app.run_test(size=(120, 40)) as pilot:

@@ -8,6 +8,7 @@ import pytest
 from textual.geometry import Offset, Region
 
 from specmon.errors import SourceRefused
+from specmon.monitor.logtail import LogTail
 from specmon.monitor.snapshot import EventLine, LogLine, Mark, MarkKind, PageGauges, Role, Severity, Snapshot, Trust
 from specmon.ui.app import SpecmonApp
 from specmon.ui.chart import Chart
@@ -164,7 +165,9 @@ async def test_log_follows_until_somebody_scrolls_up() -> None:
 
     def with_line(name: str) -> Snapshot:
         line = LogLine("gpu01:30000", Role.BASELINE, pictures.NOW, name)
-        return replace(feed.picture, log=(*feed.picture.log, line), log_revision=feed.picture.log_revision + 1)
+        return replace(
+            feed.picture, log=LogTail.of([*feed.picture.log, line]), log_revision=feed.picture.log_revision + 1
+        )
 
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("ctrl+l")
@@ -207,7 +210,7 @@ async def test_foreign_text_is_shown_and_never_obeyed(size: tuple[int, int]) -> 
         baseline=replace(picture.baseline, name=HOSTILE, source=HOSTILE),
         speculative=replace(picture.baseline, name=HOSTILE, level=None, no_data_reason=HOSTILE, role=Role.SPECULATIVE),
         events=(EventLine(pictures.NOW, Severity.ALERT, HOSTILE, HOSTILE),),
-        log=(LogLine(HOSTILE, Role.BASELINE, None, HOSTILE, excluded=HOSTILE),),
+        log=LogTail.of([LogLine(HOSTILE, Role.BASELINE, None, HOSTILE, excluded=HOSTILE)]),
         trust=replace(picture.trust, reference=HOSTILE, sentence=HOSTILE),
         mode="demo",
         demo_note=HOSTILE,

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
+from specmon.monitor.logtail import LogTail
 from specmon.monitor.snapshot import (
     Difference,
     EventLine,
@@ -296,9 +297,11 @@ async def test_the_log_shows_speed_and_load_of_a_vllm_line_on_a_small_screen(fro
     other = "(APIServer pid=10267) WARNING 11-30 15:41:36 [loggers.py:127] short of memory"
     shown = replace(
         pictures.diverged(),
-        log=(
-            LogLine("gpu01:30000", Role.BASELINE, 1000.0, line, is_stats=True),
-            LogLine("gpu01:30000", Role.BASELINE, 1000.0, other),
+        log=LogTail.of(
+            [
+                LogLine("gpu01:30000", Role.BASELINE, 1000.0, line, is_stats=True),
+                LogLine("gpu01:30000", Role.BASELINE, 1000.0, other),
+            ]
         ),
     )
     app = SpecmonApp(StillFeed(shown))

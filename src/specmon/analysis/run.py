@@ -26,7 +26,7 @@ from specmon.events import Covers
 if TYPE_CHECKING:
     from specmon.analysis.lines import Lines
 
-FIGURES_AGE = 500  # a level's figures for the screen may lack one sample in so many
+FIGURES_AGE = 100  # a level's figures for the screen may lack one sample in so many while more are coming
 _NEWEST_MOMENTS = 500  # of each level
 _OFTEN = 4096  # samples between two looks for what is too old to be held
 _REPLAYABLE = 512  # records that are kept so that an early line can be read in the light of a later one
@@ -298,7 +298,7 @@ class RunStatistics:
         return sum_of_known([self._ranks[each].last_tok_s for each in counted if self._ranks[each].samples])
 
     def figures(self, *, is_exact: bool = True) -> RunFigures:
-        """All that the samples so far come to. For the screen a level may lag by a sample in five hundred."""
+        """All that the samples so far come to. For the screen a level may lag by a sample in a hundred."""
         counted = [self._ranks[tag] for tag in self.counted_ranks]
         # A tagged rank that only prefills is one of the run's: it decodes in no line, so no sum is whole.
         levels = [
@@ -342,6 +342,14 @@ class RunStatistics:
                     at = level.clean.at
                     found += (at[place] for place in range(max(0, len(at) - _NEWEST_MOMENTS), len(at)))
         return sorted(each for each in found if each == each)
+
+    @property
+    def is_lagging(self) -> bool:
+        """Whether the figures that were asked for last lack samples of some level."""
+        return any(
+            running in self._levels and self._levels[running][1].samples != samples
+            for running, samples in self.samples_by_level.items()
+        )
 
     @property
     def samples_by_level(self) -> dict[int, int]:

@@ -15,11 +15,12 @@ from specmon.analysis.load import Band
 from specmon.analysis.phasehistory import PhaseHistory, PhaseWindow
 from specmon.analysis.phasetimes import PhaseSource, PhaseTimes, RefusedLines
 from specmon.analysis.rules import Cadence
-from specmon.analysis.run import RunStatistics
+from specmon.analysis.run import FIGURES_AGE, RunStatistics
 from specmon.analysis.steps import StepTimes
 from specmon.events import Crashed, DraftsTimed, Habits, LogEvent, PhasesTimed
 from specmon.monitor.happening import Happening, shorten
 from specmon.monitor.launch import DEFAULT_LOG_INTERVAL, Launch
+from specmon.monitor.moved import LastShift
 from specmon.monitor.snapshot import Role, RunState
 from specmon.monitor.writers import Writers
 from specmon.scrape import PageRefused, Scrape
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
 INACTIVE_BELOW = 1.02  # accept length up to which nothing is gained
 _ENOUGH_DRAFTS = 200
-_FIGURES_AGE = 500  # a band's figures for the screen may lack one sample in so many
 
 
 class Life:
@@ -49,6 +49,7 @@ class Life:
         self.env: dict[str, str] = {}
         self.happenings: list[Happening] = []
         self.statistics = RunStatistics(Cadence(warm_up_s=warm_up_s), horizon=horizon)
+        self.last_shift = LastShift()
         self._is_bounded = horizon is not None
         self.habits = Habits()
         self.draft_times = DraftTimes()
@@ -387,7 +388,7 @@ class Life:
         return self.index, id(self.launch), id(self.fingerprint), len(self.env)
 
     def figures(self, *, is_exact: bool = True) -> RunFigures:
-        """The statistics so far; for the screen a level may lag by a sample in five hundred."""
+        """The statistics so far; for the screen a level may lag by a sample in a hundred."""
         statistics = self.statistics
         key = (statistics.samples, statistics.revision, statistics.prefill_lines)
         if self._figures is not None and key == self._figures_key and (self._are_figures_exact or not is_exact):
@@ -395,6 +396,12 @@ class Life:
         self._figures = statistics.figures(is_exact=is_exact)
         self._figures_key, self._are_figures_exact = key, is_exact
         return self._figures
+
+    @property
+    def is_lagging(self) -> bool:
+        """Whether the figures that were asked for last lack some samples."""
+        is_band_lagging = self._band is not None and self._band[0][0] != self.statistics.samples
+        return is_band_lagging or self.statistics.is_lagging
 
     def let_figures_lag(self, one_in: int) -> None:
         """From now on a level's figures for the screen may lack one sample in so many."""
@@ -409,7 +416,7 @@ class Life:
         if self._band is not None:
             (samples, *others), figures = self._band
             new = statistics.samples - samples
-            if others == [*key[1:]] and (not new or (not is_exact and 0 < new < samples // _FIGURES_AGE)):
+            if others == [*key[1:]] and (not new or (not is_exact and 0 < new < samples // FIGURES_AGE)):
                 return figures
         self._band = key, statistics.band(band)
         return self._band[1]

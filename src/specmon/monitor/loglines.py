@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from specmon.monitor.logstore import LogStore
+from specmon.monitor.logtail import LogTail
 from specmon.monitor.snapshot import LogLine, Role
 from specmon.secrets import hide_in_text
 from specmon.visible import visible
@@ -54,9 +55,14 @@ class LogBuffer:
         """Lines that came and went between two looks."""
         self.revision += lines
 
-    def lines(self, describe: Mapping[str, tuple[str, Role]], marks: Mapping[str, Excluded]) -> tuple[LogLine, ...]:
+    def lines(self, describe: Mapping[str, tuple[str, Role]], marks: Mapping[str, Excluded]) -> LogTail:
         """All held lines, oldest first."""
-        return tuple(self._line(line, describe, marks) for line in self._lines)
+        held = tuple(self._lines)
+
+        def name_at(place: int) -> str:
+            return describe.get(held[place].server, (held[place].server, Role.UNKNOWN))[0]
+
+        return LogTail(len(held), lambda place: self._line(held[place], describe, marks), name_at)
 
     def _line(self, line: _Held, describe: Mapping[str, tuple[str, Role]], marks: Mapping[str, Excluded]) -> LogLine:
         name, role = describe.get(line.server, (line.server, Role.UNKNOWN))

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from specmon.analysis.figures import LevelFigures
 from specmon.analysis.shift import Shift, shift_of
-from specmon.monitor.life import Life
 from specmon.monitor.timewords import time_of_day
+
+if TYPE_CHECKING:
+    from specmon.analysis.run import RunStatistics
+    from specmon.monitor.life import Life
 
 _SIDES = ("baseline", "speculative server")
 
@@ -23,7 +27,7 @@ class Moved:
 
 def moved_inside(lives: tuple[Life, Life], pair: tuple[LevelFigures, LevelFigures], speedup: float | None) -> Moved:
     """Empty where both kept their speed. A band has no series of its own and is not judged."""
-    shifts = [_shift(life, level) for life, level in zip(lives, pair, strict=True)]
+    shifts = [life.last_shift.of(life.statistics, level) for life, level in zip(lives, pair, strict=True)]
     told = [(side, shift) for side, shift in zip(_SIDES, shifts, strict=True) if shift is not None]
     if not told:
         return Moved("", "")
@@ -39,11 +43,25 @@ def moved_inside(lives: tuple[Life, Life], pair: tuple[LevelFigures, LevelFigure
     )
 
 
-def _shift(life: Life, level: LevelFigures) -> Shift | None:
+class LastShift:
+    """The step of one run's compared level; looked for again with new figures only, as pictures come oftener."""
+
+    def __init__(self) -> None:
+        self._level: LevelFigures | None = None
+        self._found: Shift | None = None
+
+    def of(self, statistics: RunStatistics, level: LevelFigures) -> Shift | None:
+        """The newest step at the level of these figures; a band has none."""
+        if self._level is not level:
+            self._level, self._found = level, _look(statistics, level)
+        return self._found
+
+
+def _look(statistics: RunStatistics, level: LevelFigures) -> Shift | None:
     if level.running_range is not None:
         return None
-    for tag in life.statistics.counted_ranks:
-        known = life.statistics.level_of(tag, level.running)
+    for tag in statistics.counted_ranks:
+        known = statistics.level_of(tag, level.running)
         if known is not None and (shift := shift_of(known.clean)) is not None:
             return shift
     return None

@@ -14,6 +14,7 @@ from specmon.analysis.run import FIGURES_AGE
 from specmon.monitor.fleet import fleet_row, in_order
 from specmon.monitor.headline import headline_of
 from specmon.monitor.life import Life
+from specmon.monitor.logtail import EMPTY_LOG, LogTail
 from specmon.monitor.notices import notices_of
 from specmon.monitor.phasesview import verify_cost, what_if
 from specmon.monitor.server import ServerMonitor
@@ -27,7 +28,6 @@ from specmon.monitor.snapshot import (
     LevelVerdict,
     Link,
     LinkState,
-    LogLine,
     Mark,
     MarkKind,
     PhasesView,
@@ -55,7 +55,7 @@ _HELD_EVENTS = 200
 _FEW_OTHERS = 6
 _OTHERS_EVERY_S = 2.0
 _OTHERS_LACK = 20  # of their samples one in so many may still be missing in their figures
-_PAIR_LACKS = 100  # the same of the pair, when there are many others
+_WHOLE_AFTER_S = 1.0  # figures that lack a sample are made whole when nothing came for so long
 _LASTING = frozenset(
     {
         "blob_data",
@@ -87,6 +87,7 @@ class _Held:
     key: tuple[object, ...]
     signs: tuple[object, ...]  # a change of these is shown at once
     made_at: float
+    is_lagging: bool  # some samples are not in its figures yet
 
 
 class Pictures:
@@ -103,7 +104,7 @@ class Pictures:
         self._trust_events: deque[EventLine] = deque(maxlen=_HELD_EVENTS)
         self._differences: tuple[Difference, ...] = ()
         self._differences_key: tuple[object, ...] = ()
-        self._log: tuple[LogLine, ...] = ()
+        self._log = EMPTY_LOG
         self._log_key: tuple[object, ...] = ()
         self._restart_texts: dict[object, str] = {}
         self._version = 0
@@ -114,9 +115,9 @@ class Pictures:
         is_still = playback is not None and playback.is_paused  # what stands still is looked at closely
         key = (session.version, session.is_finished)
         if self._last is None or key != self._key or now >= self._due or (is_still and self._due < math.inf):
-            self._key = key
+            is_quiet, self._key = key == self._key, key
             self._version += 1
-            self._last = self._make(now, is_patient=not is_still)
+            self._last = self._make(now, is_patient=not is_still, is_exact=is_quiet or is_still or session.is_finished)
         moving = replace(
             self._last,
             now=now,
@@ -161,14 +162,14 @@ class Pictures:
         if change.state is Drift.DIVERGED:
             server.history.chronicle.marks.append(Mark(change.at, MarkKind.DRIFT, line))
 
-    def _make(self, now: float, *, is_patient: bool) -> Snapshot:
+    def _make(self, now: float, *, is_patient: bool, is_exact: bool) -> Snapshot:
         session = self._session
         self._due = math.inf
         baseline, speculative = session.pair()
         strangers = [server for server in session.servers if server not in (baseline, speculative)]
         is_patient = is_patient and len(strangers) > _FEW_OTHERS and not session.is_finished
         self._pace(strangers, has_many=len(strangers) > _FEW_OTHERS, is_patient=is_patient)
-        judged = session.judge_pair(is_exact=False)
+        judged = session.judge_pair(is_exact=is_exact)
         asked = session.running if isinstance(session.running, int) else None
         running = judged.comparison.running if judged is not None else asked
         names = session.names()
@@ -177,10 +178,11 @@ class Pictures:
         comparison = None
         if judged is not None:
             comparison = replace(comparison_view(judged), checklist=session.checklist(judged, differences))
-        left = self._view(baseline, names, running, now, is_compared=True)
-        right = self._view(speculative, names, running, now, is_compared=True)
+        left = self._view(baseline, names, running, now, is_exact=is_exact, is_compared=True)
+        right = self._view(speculative, names, running, now, is_exact=is_exact, is_compared=True)
         cost, moved = costs_of(left, right, judged, trust)
-        parts = [self._view(server, names, None, now, is_patient=is_patient) for server in strangers]
+        is_whole = is_exact and not is_patient
+        parts = [self._view(server, names, None, now, is_exact=is_whole, is_patient=is_patient) for server in strangers]
         others = tuple(view for view in parts if view is not None)
         return Snapshot(
             title=session.title,
@@ -206,10 +208,10 @@ class Pictures:
         pair = [server for server in self._session.pair() if server is not None]
         # Of a thousand lines a second nobody reads one: the log is that of the two that are compared.
         self._session.log.only = frozenset(server.key for server in pair) if has_many and pair else None
-        for servers, one_in in ((pair, _PAIR_LACKS), (strangers, _OTHERS_LACK)):
+        for servers, one_in in ((pair, FIGURES_AGE), (strangers, _OTHERS_LACK if is_patient else FIGURES_AGE)):
             for server in servers:
                 if server.life is not None:
-                    server.life.let_figures_lag(one_in if is_patient else FIGURES_AGE)
+                    server.life.let_figures_lag(one_in)
 
     def _view(
         self,
@@ -218,6 +220,7 @@ class Pictures:
         running: int | None,
         now: float,
         *,
+        is_exact: bool,
         is_patient: bool = False,
         is_compared: bool = False,
     ) -> ServerView | None:
@@ -225,7 +228,7 @@ class Pictures:
             return None
         key = (server.version, names[server.key], running, self._session.is_finished, is_compared)
         held = self._held.get(server.key)
-        if held is not None and held.key == key:
+        if held is not None and held.key == key and not (is_exact and held.is_lagging):
             return held.view
         signs = (names[server.key], self._session.is_finished, server.link, server.role, *self._signs_of(server))
         if is_patient and held is not None and held.signs == signs and held.view.level is not None:
@@ -241,11 +244,15 @@ class Pictures:
             reference=self._session.reference,
             is_finished=self._session.is_finished,
             is_compared=is_compared,
+            is_exact=is_exact,
         )
         trust = self._session.trust_view(server) if view.role is not Role.SPECULATIVE else TrustView()
         # The first turns are spread, so that not all servers come due with the same picture.
         made_at = now if held is not None else now - len(self._held) % 8 / 8 * _OTHERS_EVERY_S
-        self._held[server.key] = _Held(view, trust, key, signs, made_at)
+        is_lagging = server.life is not None and server.life.is_lagging
+        if is_lagging and not is_exact and not is_patient:
+            self._due = min(self._due, now + _WHOLE_AFTER_S)
+        self._held[server.key] = _Held(view, trust, key, signs, made_at, is_lagging)
         self._note(view, now)
         return view
 
@@ -319,12 +326,12 @@ class Pictures:
             self._restart_texts[key] = f"restarted{_changes(before, life)}"
         return self._restart_texts[key]
 
-    def _lines(self, names: dict[str, str]) -> tuple[LogLine, ...]:
+    def _lines(self, names: dict[str, str]) -> LogTail:
         session = self._session
-        key = (session.log.revision, tuple(names.values()), tuple(server.revision for server in session.servers))
+        roles = {server.key: (names[server.key], server.role) for server in session.servers}
+        key = (session.log.revision, roles)
         if key != self._log_key:
             self._log_key = key
-            roles = {server.key: (names[server.key], server.role) for server in session.servers}
             marks = {server.key: server.mark_of for server in session.servers}
             self._log = session.log.lines(roles, marks)
         return self._log

@@ -42,8 +42,12 @@ def view_of(
     reference: Reference | None = None,
     is_finished: bool = False,
     is_compared: bool = False,
+    is_exact: bool = False,
 ) -> ServerView:
-    """Everything the widgets may show of a server; `running` is the level that both sides are compared at."""
+    """Everything the widgets may show of a server; `running` is the level that both sides are compared at.
+
+    Unless `is_exact` a level's figures may lack its newest samples.
+    """
     life = server.life
     common = ServerView(
         key=server.key,
@@ -57,7 +61,7 @@ def view_of(
     )
     if life is None:
         return replace(common, no_data_reason=_why_nothing(server), phases=phases_view(server, running))
-    figures = life.figures(is_exact=False)
+    figures = life.figures(is_exact=is_exact)
     level = (figures.level_at(running) if running is not None else None) or figures.main_level
     recorded = reference.level_at(level.running) if reference is not None and level is not None else None
     age_s, is_stale = freshness(server, now)

@@ -13,6 +13,8 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
+from specmon.monitor.logtail import EMPTY_LOG as EMPTY_LOG
+from specmon.monitor.logtail import LogTail as LogTail
 from specmon.monitor.phaserecords import EMPTY_ACCEPTANCE, EMPTY_PHASES
 from specmon.monitor.phaserecords import AcceptanceView as AcceptanceView
 from specmon.monitor.phaserecords import PhasesView as PhasesView
@@ -384,7 +386,7 @@ class Snapshot:
     what_if: WhatIf | None = None  # the speed-up as it is, to be moved
     differences: tuple[Difference, ...] = ()  # baseline against speculative, `matters` first
     events: tuple[EventLine, ...] = ()  # newest first
-    log: tuple[LogLine, ...] = ()  # oldest first, bounded
+    log: LogTail = EMPTY_LOG  # bounded
     log_revision: int = 0  # grows with every line, also when old ones fall out
     playback: Playback | None = None
     demo_note: str = ""  # what the demo shows at the moment

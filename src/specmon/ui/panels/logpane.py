@@ -19,7 +19,7 @@ from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
 
-from specmon.monitor.snapshot import EMPTY, LogLine, Role, Snapshot
+from specmon.monitor.snapshot import EMPTY, EMPTY_LOG, LogLine, Role, Snapshot
 from specmon.ui import figures
 from specmon.ui.look import Look
 from specmon.ui.row import cut, cut_fields, visible
@@ -37,6 +37,7 @@ _VLLM_STAMP = re.compile(
 _FIGURES = re.compile(r"(?:Engine \d{1,6}: |\d{1,6} Engines Aggregated: )?Avg prompt throughput: ")
 LOUD = re.compile(r"\b(?:error|warning|critical|fatal|traceback|exception|killed)\b", re.IGNORECASE)
 _NAME_WIDTH = 16
+_NAMED = 200  # newest lines whose servers' names have room
 
 
 class LogPane(Widget, can_focus=True):
@@ -57,7 +58,7 @@ class LogPane(Widget, can_focus=True):
     def __init__(self, look: Look, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._look = look
-        self._lines: tuple[LogLine, ...] = ()
+        self._lines = EMPTY_LOG
         self._revision = -1
         self._name_width = 0
         self._first = 0  # index of the topmost visible line while not following
@@ -82,7 +83,7 @@ class LogPane(Widget, can_focus=True):
         dropped = max(0, len(self._lines) + came - len(snapshot.log)) if self._revision >= 0 and came > 0 else 0
         self._lines, self._revision = snapshot.log, snapshot.log_revision
         self._first = max(0, self._first - dropped)
-        width = max((cell_len(visible(line.server)) for line in self._lines[-200:]), default=0)
+        width = max((cell_len(visible(name)) for name in self._lines.names(_NAMED)), default=0)
         if min(width, _NAME_WIDTH) != self._name_width:
             self._name_width = min(width, _NAME_WIDTH)
             self._strips.clear()
