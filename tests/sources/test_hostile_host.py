@@ -14,11 +14,16 @@ import asyncssh
 import pytest
 
 from specmon.errors import SourceLost
+from specmon.sources.command import CommandSource
 from specmon.sources.discovery import discover
+from specmon.sources.events import Refused
 from specmon.sources.examine import examine, read_clock
+from specmon.sources.matches import remote_matches
+from specmon.sources.newest_file import NewestFile
 from specmon.sources.old_logs import list_logs
 from specmon.sources.processes import OutputTarget, ProcessListing, RunningProcess, processes_answer
 from specmon.sources.remote_commands import ReadSurroundings
+from specmon.sources.remote_file import RemoteFile
 from specmon.sources.ssh import SshHost, SshSettings
 from specmon.sources.surroundings import read_surroundings
 
@@ -91,6 +96,25 @@ async def test_nonsense_is_one_sentence_or_nothing(tmp_path: Path, noise: bytes)
         for result in await asyncio.gather(*questions, return_exceptions=True):
             assert not isinstance(result, Exception) or isinstance(result, SourceLost), result
         assert await list_logs(host, "/var/log") == []
+
+
+async def test_account_without_a_shell_is_refused_with_what_the_host_says(tmp_path: Path) -> None:
+    async def answer(process: asyncssh.SSHServerProcess[bytes]) -> None:
+        process.stdout.write(b"This account is currently not available.\n")
+        process.exit(1)
+
+    async with answering(tmp_path, answer) as settings, SshHost("127.0.0.1", settings) as host:
+        sources = (
+            RemoteFile(host, "/var/log/a.log"),
+            RemoteFile(host, "/var/log/a.log", follow=False),
+            NewestFile("*.log", lambda: remote_matches(host, "*.log"), lambda path, _: RemoteFile(host, path)),
+            CommandSource("cmd:ls", host, "ls", follow=True),
+        )
+        for source in sources:
+            *_, last = [event async for event in source.events()]
+            assert isinstance(last, Refused)
+            assert "(This account is currently not available)" in last.reason
+            assert "Log in as a user who has a" in last.reason
 
 
 async def test_words_of_a_host_cannot_steer_the_terminal(tmp_path: Path) -> None:

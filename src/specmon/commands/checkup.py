@@ -26,6 +26,7 @@ from specmon.sources.matches import newest
 from specmon.sources.old_logs import read_head
 from specmon.sources.page import Door, Pages
 from specmon.sources.page_access import PageAccess
+from specmon.sources.sftp_file import SftpReach
 from specmon.sources.ssh import SshHost
 from specmon.sources.ssh_config import ignored_settings
 
@@ -65,13 +66,10 @@ async def check_host(machine: Target, access: PageAccess) -> AsyncIterator[Check
         yield await _clock(machine)
         found = await look_around(machine)
     except SpecmonError as error:
-        yield Check(
-            "shell",
-            "fault",
-            str(error),
-            "Servers are found and looked at through a POSIX shell. Logs can be named all the same: where there is no "
-            "shell they are read over SFTP.",
-        )
+        mend = "Log in as a user who has a POSIX shell there."
+        if isinstance(machine, SshHost) and await _has_sftp(machine):
+            mend += " Logs can be named all the same: they are read over SFTP."
+        yield Check("shell", "fault", str(error).partition(". ")[0], mend)
         return
     yield _discovery(machine, found)
     pages = Pages(machine, access)
@@ -123,6 +121,14 @@ def refused_check(error: SpecmonError) -> Check:
         name = "config"
     fault, _, mend = str(error).partition(". ")
     return Check(name, "fault", fault, mend)
+
+
+async def _has_sftp(host: SshHost) -> bool:
+    try:
+        async with SftpReach(host).asking():
+            return True
+    except SpecmonError:
+        return False
 
 
 async def _shell(machine: Target) -> Check:

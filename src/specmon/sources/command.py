@@ -10,9 +10,9 @@ from specmon.errors import SourceLost, SourceRefused
 from specmon.secrets import hide_in_text
 from specmon.sources.events import CaughtUp, Chunk, Connected, Gap, Refused, Rotated, SourceEvent, Waiting
 from specmon.sources.follow import Pace, backoff_s
-from specmon.sources.machine import StreamingMachine
+from specmon.sources.machine import NoAnswer, StreamingMachine
 from specmon.sources.program_commands import Stream
-from specmon.sources.program_run import NoAnswer, running
+from specmon.sources.program_run import running
 
 _NOT_FOUND, _NOT_EXECUTABLE = 127, 126
 _COMPLAINT_BYTES = 1000  # the shell's "not found"

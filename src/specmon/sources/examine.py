@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from specmon.errors import SourceLost
 from specmon.sources.file_commands import fresh_mark
-from specmon.sources.machine import Machine
+from specmon.sources.machine import Machine, NoAnswer
 from specmon.sources.shell_words import command_text, operand
 
 # What following needs, and what only some steps need.
@@ -67,8 +67,7 @@ async def examine(machine: Machine) -> Tools:
     answer = await machine.run(command_text(_TOOLS, mark, *NEEDED, *USEFUL), timeout_s=_LIMIT_S)
     tools = parse_tools(answer.stdout, mark)
     if tools is None:
-        told = answer.stderr.split(b"\n")[0].decode("utf-8", "replace").strip()[:200] or "no message"
-        raise SourceLost(f"{machine.name}: the shell gave no usable answer ({told})")
+        raise NoAnswer(f"{machine.name}: the shell gave no usable answer ({answer.words})")
     return tools
 
 

@@ -10,9 +10,9 @@ import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from specmon.sources.machine import StreamingMachine
+from specmon.sources.machine import StreamingMachine, first_line
 from specmon.sources.program_log import Instance, Taken
-from specmon.sources.program_run import Fault, NotThere, Tool, ask, first_line
+from specmon.sources.program_run import Fault, NotThere, Tool, ask
 
 JOURNALCTL = Tool(
     "journalctl",

@@ -28,9 +28,24 @@ class CommandResult:
     stderr: bytes
     status: int | None  # None: it was ended by a signal
 
+    @property
+    def words(self) -> str:
+        """What was said first, short enough for a sentence; "no message" where there is none."""
+        return first_line(self.stderr if self.stderr.strip() else self.stdout)
+
+
+def first_line(text: bytes) -> str:
+    """What a program says first, short enough for a sentence."""
+    lines = [line.strip() for line in text.decode("utf-8", "replace").splitlines() if line.strip()]
+    return lines[0][:200].rstrip(".") if lines else "no message"
+
 
 class PortClosed(SourceLost):
     """Nobody listens there (yet)."""
+
+
+class NoAnswer(SourceLost):
+    """The machine's shell did not begin with what it was asked: there is none, or a forced command."""
 
 
 class ForwardingRefused(SourceRefused):

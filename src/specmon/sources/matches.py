@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from glob import iglob
 from pathlib import Path
 
-from specmon.errors import SourceLost
 from specmon.sources.file_commands import fresh_mark
 from specmon.sources.files import is_compressed
-from specmon.sources.machine import Machine
+from specmon.sources.machine import Machine, NoAnswer
 from specmon.sources.shell_words import command_text, operand
 
 # What a rotation or a packer makes of a log's name: a.log.1, a.log-20261130, a.log.2.gz.
@@ -61,7 +60,7 @@ async def remote_matches(machine: Machine, pattern: str) -> list[Match]:
     result = await machine.run(command.text())
     _, found, answer = result.stdout.partition(command.mark.encode("ascii") + b"\n")
     if not found:
-        raise SourceLost(f"{machine.name}: the shell gave no usable answer")
+        raise NoAnswer(f"{machine.name}: the shell gave no usable answer ({result.words})")
     return parse_matches(answer)
 
 

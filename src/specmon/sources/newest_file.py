@@ -18,6 +18,7 @@ from specmon.sources.events import (
     Waiting,
 )
 from specmon.sources.follow import Pace, backoff_s
+from specmon.sources.machine import NoAnswer
 from specmon.sources.matches import Finder, Match, is_rotated, newest
 from specmon.sources.past import HasPast, PastFile
 
@@ -77,6 +78,9 @@ class NewestFile:
                 attempt, delay_s, reason = attempt + 1, self._look_s, f"{self._name}: no file matches"
                 is_first = False  # what appears from now on is new from its first byte
             except SourceLost as loss:
+                if is_first and isinstance(loss, NoAnswer):
+                    yield Refused(clock(), f"{loss}. Log in as a user who has a POSIX shell there.")
+                    return
                 attempt += 1
                 delay_s, reason = backoff_s(attempt, self._pace.chance), str(loss)
             except SourceRefused as refusal:

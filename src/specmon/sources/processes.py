@@ -6,8 +6,7 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from specmon.errors import SourceLost
-from specmon.sources.machine import Machine
+from specmon.sources.machine import Machine, NoAnswer
 from specmon.sources.remote_commands import ReadProcesses
 from specmon.sources.shell_words import behind_greeting
 
@@ -56,10 +55,9 @@ async def list_processes(host: Machine, pattern: str) -> ProcessListing:
     """List a host's processes whose command line matches an extended regular expression."""
     result = await host.run(ReadProcesses(pattern).text())
     if not (answer := behind_greeting(result.stdout, b"clock ")):
-        message = result.stderr.decode("utf-8", "replace").strip()[:200] or "no message"
-        raise SourceLost(
-            f"{host.name}: the host's shell gave no usable answer ({message}). "
-            "Name the logs with --baseline and --spec."
+        raise NoAnswer(
+            f"{host.name}: the host's shell gave no usable answer ({result.words}). "
+            "Log in as a user who has a POSIX shell there; logs on SFTP can be named with --baseline and --spec."
         )
     return parse_processes(answer)
 

@@ -87,6 +87,11 @@ class Frame:
         """Bytes that may still be part of a mark, or of a greeting."""
         return len(self._held)
 
+    @property
+    def held(self) -> bytes:
+        """These bytes."""
+        return bytes(self._held)
+
     def feed(self, data: bytes) -> bytes:
         """The program's own bytes among these."""
         self._held += data

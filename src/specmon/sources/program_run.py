@@ -9,16 +9,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from specmon.errors import SourceLost, SourceRefused, SpecmonError
+from specmon.sources.machine import NoAnswer, StreamingMachine, first_line
 from specmon.sources.machine import Stream as OpenStream
-from specmon.sources.machine import StreamingMachine
 from specmon.sources.program_commands import Ask, Frame, Stream
 
 _NOISE_BYTES = 1 << 20  # so much may a login shell say before our command begins
 _ASK_LIMIT_S = 30.0
-
-
-class NoAnswer(SourceLost):
-    """The machine's shell did not begin with what it was asked."""
 
 
 class NotThere(SpecmonError):
@@ -87,7 +83,7 @@ async def ask(machine: StreamingMachine, tool: Tool, name: str, words: Sequence[
     try:
         out = command.answer_of(result.stdout)
     except ValueError:
-        reason = f"{name}: the shell of {machine.name} gave no usable answer ({first_line(result.stderr)})"
+        reason = f"{name}: the shell of {machine.name} gave no usable answer ({result.words})"
         if was_reached:
             raise SourceLost(reason) from None
         raise SourceRefused(f"{reason}. Log in as a user who has a POSIX shell there.") from None
@@ -119,7 +115,8 @@ class RunningProgram:
         while self._frame.status is None and not self._frame.is_missing:
             if not (data := await self._stream.read()):
                 if not self._frame.has_begun:
-                    raise NoAnswer(f"{self._name}: the shell gave no usable answer")
+                    told = first_line(await self._stream.read_error() or self._frame.held)
+                    raise NoAnswer(f"{self._name}: the shell gave no usable answer ({told})")
                 raise SourceLost(f"{self._name}: the command was ended from outside")
             if found := self._frame.feed(data):
                 return found
@@ -137,9 +134,3 @@ async def running(machine: StreamingMachine, name: str, command: Stream) -> Asyn
     """Start a program; leaving ends it."""
     async with machine.stream(command.text()) as stream:
         yield RunningProgram(stream, command, name)
-
-
-def first_line(text: bytes) -> str:
-    """What a program says first, short enough for a sentence."""
-    lines = [line.strip() for line in text.decode("utf-8", "replace").splitlines() if line.strip()]
-    return lines[0][:200].rstrip(".") if lines else "no message"

@@ -14,6 +14,7 @@ from specmon.sources.events import FileIdentity, SourceEvent
 from specmon.sources.file_commands import BATCH_BYTES, BLOCK_BYTES, LookAt, ReadRange, Tail
 from specmon.sources.follow import BACKFILL_BYTES, OpenFile, Pace, follow_file
 from specmon.sources.looks import Batch, Evidence, FoundFile, Look, MovedFile, NoFile, RangeRead
+from specmon.sources.machine import first_line
 from specmon.sources.past import PastFile
 from specmon.sources.ranges import parse_range
 from specmon.sources.sftp_file import SftpReach
@@ -59,9 +60,10 @@ class RemoteReach:
                 f"{self._host.name}: the host has no program {lacking} and no SFTP. Install coreutils or BusyBox there."
             )
         if look is None:
-            raise SourceLost(
-                f"{self._host.name}: the host's shell gave no usable answer ({_first_line(result.stderr)})"
-            )
+            told = f"{self._host.name}: the host's shell gave no usable answer ({result.words})"
+            if self._has_shell or known is not None or result.status is None:
+                raise SourceLost(told)
+            raise SourceRefused(f"{told}, and SFTP is closed too. Log in as a user who has a shell or SFTP there.")
         self._has_shell = self._sftp is None
         return look
 
@@ -125,7 +127,7 @@ class RemoteOpenFile:
     async def _reason(self) -> str:
         if self._splitter.has_begun:
             return f"{self._host}: the remote tail ended"
-        return f"{self._host}: the file could not be opened ({_first_line(await self._stream.read_error())})"
+        return f"{self._host}: the file could not be opened ({first_line(await self._stream.read_error())})"
 
 
 class BatchSplitter:
@@ -254,7 +256,3 @@ def _file(words: list[bytes]) -> FoundFile | None:
         return FoundFile(FileIdentity(device, inode, bytes.fromhex(b"".join(words[3:]).decode("ascii"))), size)
     except ValueError:
         return None
-
-
-def _first_line(text: bytes) -> str:
-    return text.split(b"\n")[0].decode("utf-8", "replace").strip()[:200] or "no message"
