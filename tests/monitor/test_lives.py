@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from specmon.monitor.session import Session
 from specmon.monitor.snapshot import Role, RunState
 from specmon.reports import to_json
+from specmon.sources.events import Chunk
 
 from .lines import decode, decodes, launch, plain, prefill, ready, server_of, session_of
 
@@ -147,3 +151,24 @@ def test_logged_interval_is_used() -> None:
     life = server_of(launch(0, decode_log_interval=10, speculative_algorithm="EAGLE") + decodes(5, 3, accept=2.0)).life
     assert life is not None
     assert life.figures().drafts == 30
+
+
+_DATA = Path(__file__).parents[1] / "data"
+
+
+@pytest.mark.parametrize("engine", ["sglang", "vllm", "llamacpp", "trtllm"])
+def test_session_without_figures_knows_the_same_lives_and_holds_no_sample(engine: str) -> None:
+    for log in sorted((_DATA / engine).glob("*.log"), key=lambda path: path.stat().st_size)[:12]:
+        measured, lean = Session(is_watched=False), Session(is_watched=False, is_measured=False)
+        for session in (measured, lean):
+            session.add("1", log.name)
+            session.feed("1", Chunk(0.0, 0, log.read_bytes() * 2))
+            session.finish("1")
+        ours, theirs = lean.server("1"), measured.server("1")
+        told = [
+            [(life.launch, life.address, life.state, life.is_established) for life in server.lives]
+            for server in (ours, theirs)
+        ]
+        assert told[0] == told[1], log.name
+        assert not any(life.statistics.samples for life in ours.lives)
+        assert ours.samples == theirs.samples

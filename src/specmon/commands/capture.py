@@ -44,7 +44,7 @@ def capture(
 
     async def run() -> int:
         async with Hosts(ssh, access=access) as open_hosts:
-            session = Session(is_watched=False)
+            session = Session(is_watched=False, is_measured=False)
             channels: list[Channel] = []
             if named:
                 given: list[tuple[None, SourceAddress]] = [(None, address) for address in named]

@@ -58,15 +58,17 @@ from specmon.secrets import hide_in_text
 
 _FULL_CACHE = 0.98  # usage from which waiting requests mean that the cache is the limit
 _NAN = math.nan
+_OF_FIGURES = (DraftsTimed, PhasesTimed, PhasesRefused, Retracted, Flushed, WindowSpoiled)
 MANY = 256  # decode lines from which a block is worth being taken in as a whole
 
 
 class History:
     """What happened to one server, in the order of its lines."""
 
-    def __init__(self, server: str, *, is_watched: bool = True) -> None:
+    def __init__(self, server: str, *, is_watched: bool = True, is_measured: bool = True) -> None:
         # False: nobody will ask for charts or for marks in the log, and every sample is held.
         self.is_watched = is_watched
+        self.is_measured = is_measured  # False: lives and their states only, in constant memory
         self.chronicle = Chronicle(server)
         horizon = LIVE if is_watched else None
         self.lives = Lives(self._restarted, self.chronicle.withdraw_restart, horizon=horizon)
@@ -104,7 +106,7 @@ class History:
                     steps = self._steps(block, steps, events[k].offset)
                 self._event(events[k], block)
                 k += 1
-            elif samples - i >= MANY and i >= next_try:
+            elif self.is_measured and samples - i >= MANY and i >= next_try:
                 from specmon.monitor.bulk import absorb_stretch  # numpy, for long blocks only
 
                 taken = absorb_stretch(self, block, i, j, events[k].offset if k < rare else end)
@@ -160,6 +162,11 @@ class History:
         tag = block.ranks[columns.rank[i]]
         life = self.lives.of_stats(at, columns.process[i], block.clock, tag)
         statistics = life.statistics
+        if not self.is_measured:
+            life.stats_line(at, tag)
+            life.sampled(at, running)
+            self.note_time(at)
+            return
         life.set_habits(block.habits)
         accept = filled.accept_len[i] if filled.accept_len else _NAN
         if (
@@ -210,7 +217,8 @@ class History:
     def _prefill(self, columns: PrefillColumns, j: int, block: Block) -> None:
         at = columns.at[j]
         life = self.lives.of_stats(at, columns.process[j], block.clock)
-        life.statistics.prefill(block.ranks[columns.rank[j]], columns.new_tokens[j])
+        if self.is_measured:
+            life.statistics.prefill(block.ranks[columns.rank[j]], columns.new_tokens[j])
         life.stats_line(at)
         self.note_time(at)
 
@@ -222,7 +230,8 @@ class History:
                 return chain((i,), steps)
             at = columns.at[i]
             life = self.lives.of_stats(at, -1, block.clock)
-            life.step_times.add(columns.running[i], columns.decode_ms[i])
+            if self.is_measured:
+                life.step_times.add(columns.running[i], columns.decode_ms[i])
             if self.is_watched and (step_ms := columns.decode_ms[i]) == step_ms:
                 life.phase_history.add("log", columns.running[i], PhaseWindow(at, 1, step_ms, {"decode": step_ms}))
             life.stats_line(at, block.ranks[columns.rank[i]])
@@ -232,11 +241,12 @@ class History:
     def _drafted(self, event: Drafted, clock: Clock) -> None:
         at = _NAN if event.at is None else event.at
         life = self.lives.of_stats(at, -1 if event.process is None else event.process, clock, event.rank)
-        if event.proposed > 0:
-            life.statistics.turn_speculative()
-        if event.by_position:
-            life.draft_steps = len(event.by_position)
-        life.statistics.draft(event.rank, rounds=event.rounds, accept_len=event.accept_len)
+        if self.is_measured:
+            if event.proposed > 0:
+                life.statistics.turn_speculative()
+            if event.by_position:
+                life.draft_steps = len(event.by_position)
+            life.statistics.draft(event.rank, rounds=event.rounds, accept_len=event.accept_len)
         life.stats_line(at, event.rank)
 
     def _event(self, event: LogEvent, block: Block) -> None:
@@ -246,6 +256,10 @@ class History:
             self.zone_s = event.utc_offset_s
             return
         life = self.lives.current or self.lives.begin()
+        if not self.is_measured and isinstance(event, _OF_FIGURES):
+            if event.at is not None:
+                self.note_time(event.at)
+            return
         if event.at is not None:
             self.last_at = event.at if event.at == event.at else self.last_at
         if isinstance(event, Crashed | CrashExplained | StopRequested | Exited):

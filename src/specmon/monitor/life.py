@@ -290,7 +290,7 @@ class Life:
     @property
     def is_established(self) -> bool:
         """A sample or the ready line was seen: another process is then another life."""
-        return self.is_ready or self.statistics.samples > 0
+        return self.is_ready or self.statistics.samples > 0 or self.first_sample_at is not None
 
     @property
     def role(self) -> Role:

@@ -42,13 +42,14 @@ class ServerMonitor:
         *,
         declared: Role | None = None,
         is_watched: bool = True,
+        is_measured: bool = True,
     ) -> None:
         self.key = key
         self.source = source
         self.declared = declared  # what the user says it is
         self.stream: str | None = None  # a carrier's label, when its source carries several servers
         self.is_split = False  # its source carries several servers
-        self.history = History(key, is_watched=is_watched)
+        self.history = History(key, is_watched=is_watched, is_measured=is_measured)
         self.link = Link()
         self.version = 0  # grows with every change
         self.lines = 0
@@ -120,7 +121,7 @@ class ServerMonitor:
 
     def look(self, page: Scrape | PageRefused | None) -> None:
         """A look at the metrics page of the server while its current life went on; None when there was no page."""
-        if self.lives:
+        if self.lives and self.history.is_measured:
             self.version += 1
             self.lives[-1].looked_at(page)
 

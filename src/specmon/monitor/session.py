@@ -59,6 +59,7 @@ class Session:
         run: int | None = None,
         warm_up_s: float = 0.0,
         is_watched: bool = True,
+        is_measured: bool = True,
     ) -> None:
         self.reference = reference
         self._others = others  # references that were recorded beside it
@@ -73,6 +74,7 @@ class Session:
         self._sides: dict[Role, str] = {}  # who was put on which side, while the session runs
         self._choices = 0
         self._is_watched = is_watched  # False: nobody will ask for a picture, only for a report at the end
+        self._is_measured = is_measured  # False: nobody will ask for figures either, only which servers there are
         self._reader = reader
         self._entries: dict[str, _Entry] = {}
         self._journals: dict[str, Journal] = {}  # of sources whose past is being read
@@ -91,7 +93,7 @@ class Session:
         return server
 
     def _enter(self, key: str, source: str, role: Role | None, label: str | None) -> ServerMonitor:
-        server = ServerMonitor(key, source, declared=role, is_watched=self._is_watched)
+        server = ServerMonitor(key, source, declared=role, is_watched=self._is_watched, is_measured=self._is_measured)
         server.run = self.run
         server.history.lives.warm_up_s = self._warm_up_s
         self._entries[key] = _Entry(server, label, self._new_watch())
@@ -227,6 +229,7 @@ class Session:
             run=self.run,
             warm_up_s=self._warm_up_s,
             is_watched=self._is_watched,
+            is_measured=self._is_measured,
         )
         entry = self._entries[key]
         server = twin.add(key, entry.server.source, role=entry.server.declared, label=entry.label)
