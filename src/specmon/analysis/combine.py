@@ -11,7 +11,7 @@ from typing import TypeAlias
 from specmon.analysis.clean import Drafting
 from specmon.analysis.delivery import Delivery
 from specmon.analysis.estimate import Estimate, estimate_from, estimate_of_blocks
-from specmon.analysis.figures import LevelFigures, Throughput
+from specmon.analysis.figures import Basis, LevelFigures, Throughput
 from specmon.analysis.level import RankLevel, graph_word
 from specmon.analysis.spread import deviation_of, interval_of_median, median_of, quantile_of
 from specmon.analysis.uncertainty import Influences, LogError, interval_of
@@ -58,6 +58,7 @@ def combine_levels(running: int, parts: Sequence[tuple[str, RankLevel | None]], 
         context_tokens=context_tokens,
         queue=queued,
         ranks_without_clean=lacking,
+        basis=replace(figures.basis, rank_tok_s=tuple(each.value for each in estimates if each is not None)),
     )
 
 
@@ -66,6 +67,9 @@ def figures_of(
 ) -> LevelFigures:
     """What the levels of ranks, or of a band, are worth together at these speeds."""
     clean = sum(level.clean_count for level in levels)
+    accept_len, basis = _accept_len(levels, is_clean=clean > 0), basis_of(levels)
+    if accept_len is not None:
+        basis = replace(basis, accept_tokens=accept_len[0], accept_rounds=accept_len[1])
     return LevelFigures(
         running=running,
         samples=samples,
@@ -78,10 +82,26 @@ def figures_of(
         delivered_tok_s_ci95=interval_of(*delivered),
         delivered_error=delivered[1],
         prefill_share=prefill_share(levels),
-        accept_len=accept_len_of(levels, is_clean=clean > 0),
+        accept_len=accept_len[0] / accept_len[1] if accept_len is not None else None,
         cuda_graph=graph_of(levels, is_clean=clean > 0),
         outliers=sum(level.outliers for level in levels),
         moves=tuple(move for level in levels for move in level.moves),
+        basis=basis,
+    )
+
+
+def basis_of(levels: Sequence[RankLevel]) -> Basis:
+    """Sums and ends of what the ranks hold."""
+    filled = [level.clean for level in levels if len(level.clean)]
+    return Basis(
+        delivered=tuple((level.delivery.tokens, level.delivery.seconds) for level in levels),
+        windows=sum(level.delivery.windows for level in levels),
+        idle_windows=sum(level.idle_windows for level in levels),
+        drafted=math.fsum(level.drafted for level in levels),
+        accepted=math.fsum(level.accepted for level in levels),
+        first_at=min((at for clean in filled if (at := clean.at[0]) == at), default=None),
+        last_at=max((at for clean in filled if (at := clean.at[-1]) == at), default=None),
+        last_index=max((clean.index[-1] for clean in filled), default=None),
     )
 
 
@@ -205,14 +225,14 @@ def _delivered(parts: Sequence[tuple[str, RankLevel | None]]) -> Speed:
     return total, error_of([(tok_s / total, delivery.influences) for tok_s, delivery in deliveries])
 
 
-def accept_len_of(levels: Sequence[RankLevel], *, is_clean: bool) -> float | None:
-    """A of the clean samples, weighted by draft rounds; else of all, as idle time and prefill do not spoil A."""
+def _accept_len(levels: Sequence[RankLevel], *, is_clean: bool) -> tuple[float, float] | None:
+    """A as tokens over draft rounds: of the clean samples, else of all, as idle time and prefill do not spoil A."""
     sums = [(level.running, *_accept_sums(level)) for level in levels] if is_clean else []
     if not any(cycles > 0 for _, _, cycles in sums):
         sums = [(level.running, level.accept_sum, level.accept_cycles) for level in levels]
     # Each request of the batch has a draft round a cycle.
     rounds = math.fsum(running * cycles for running, _, cycles in sums)
-    return math.fsum(running * accept for running, accept, _ in sums) / rounds if rounds > 0 else None
+    return (math.fsum(running * accept for running, accept, _ in sums), rounds) if rounds > 0 else None
 
 
 def _accept_sums(level: RankLevel) -> tuple[float, float]:

@@ -64,6 +64,8 @@ class AgainstLevel:
     break_even_accept_len: float
     headroom: float
     verdict: str
+    recorded_tok_s: float | None = None  # what it was held against
+    recorded_cycle_ms: float | None = None
 
 
 def common_level(
@@ -147,6 +149,8 @@ def compare_with_number(
         break_even_accept_len=break_even,
         headroom=accept / break_even - 1,
         verdict="cannot tell" if interval is None or speculative.clean < SAMPLES_NEEDED else word_of(interval),
+        recorded_tok_s=tok_s,
+        recorded_cycle_ms=cycle_ms,
     )
 
 

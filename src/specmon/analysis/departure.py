@@ -86,6 +86,11 @@ class Departure:
         self._values: deque[float] = deque(maxlen=_HELD)
 
     @property
+    def count(self) -> int:
+        """Samples since the estimated change point, the newest 512 at most."""
+        return len(self._values)
+
+    @property
     def median(self) -> float | None:
         """The median x since the estimated change point (of the newest 512); None without one."""
         return median_of(sorted(self._values))

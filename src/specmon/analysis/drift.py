@@ -43,6 +43,19 @@ class Change:
     deviation: float  # of the throughput: C_ref / C - 1
 
 
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What the state of a level rests on, all in the unit of x = ln(C / C_ref)."""
+
+    is_slower: bool  # which direction it is about: the one with more evidence
+    mounted: float  # the cumulative sum
+    threshold: float  # from which on it counts
+    slack: float  # what each sample must lie beyond to add to it
+    sigma: float  # the long-run standard deviation that the threshold is made from
+    median: float | None  # of x since the change that it tells of; None without one
+    beyond: float | None  # what that median must exceed
+
+
 class DriftWatch:
     """Follows one level of one run against one reference cycle time."""
 
@@ -81,6 +94,15 @@ class DriftWatch:
     def recent_cycle_ms(self) -> float | None:
         """The median C since the departure began, else of the most recent samples; None before the first."""
         return None if not self._recent else self.reference_cycle_ms * math.exp(self._present())
+
+    @property
+    def evidence(self) -> Evidence:
+        """The sums as they stand."""
+        limits = self._limits
+        is_slower = self._slower.evidence >= self._faster.evidence
+        side = self._slower if is_slower else self._faster
+        beyond = limits.beyond(side.count) if side.count else None
+        return Evidence(is_slower, side.evidence, limits.threshold, limits.slack, limits.sigma, side.median, beyond)
 
     def add(self, at: float, cycle_ms: float) -> Change | None:
         """Take the next clean sample; the change of state that it makes, if any."""

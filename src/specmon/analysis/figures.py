@@ -25,6 +25,23 @@ class Throughput:
 
 
 @dataclass(frozen=True, slots=True)
+class Basis:
+    """What the figures of a level were made of, so that their arithmetic can be followed."""
+
+    rank_tok_s: tuple[float, ...] = ()  # decode throughput of each rank that adds up
+    delivered: tuple[tuple[float, float], ...] = ()  # tokens and seconds of the windows of each of them
+    windows: int = 0  # that were delivered
+    idle_windows: int = 0  # left out of the delivered throughput
+    accept_tokens: float | None = None  # over all requests and cycles: the accept length is tokens / rounds
+    accept_rounds: float | None = None  # requests x cycles
+    drafted: float = 0.0  # draft tokens that were proposed, where the log counts them
+    accepted: float = 0.0
+    first_at: float | None = None  # of the clean samples, on the log's clock
+    last_at: float | None = None
+    last_index: int | None = None  # of the newest clean sample among those of the run
+
+
+@dataclass(frozen=True, slots=True)
 class LevelFigures:
     """One number of running requests, all ranks of the server together."""
 
@@ -54,6 +71,7 @@ class LevelFigures:
     moves: tuple[Move, ...] = ()
     ranks_without_clean: tuple[str, ...] = ()  # "" stands for a rank without a tag
     running_range: tuple[int, int] | None = None  # a band of levels, whose throughputs are per request
+    basis: Basis = Basis()
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,6 +133,15 @@ class History:
         found = self._places.find(position)
         return (False, None) if found is None else (True, excluded_word(*found))
 
+    @property
+    def newest_place(self) -> int | None:
+        """The position of the newest sample that is remembered."""
+        return self._places.newest
+
+    def place_of(self, life: Life, index: int) -> int | None:
+        """The position of a sample of a life, by its index; None when it is not remembered."""
+        return self._places.position_of(life, index)
+
     def remember(self, samples: Iterable[tuple[int, int]], life: Life) -> None:
         """Note where samples stand in the log: pairs of position and index in the life's statistics."""
         self._places.add(samples, life)

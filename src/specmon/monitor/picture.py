@@ -18,7 +18,7 @@ from specmon.monitor.logtail import EMPTY_LOG, LogTail
 from specmon.monitor.notices import notices_of
 from specmon.monitor.phasesview import verify_cost, what_if
 from specmon.monitor.server import ServerMonitor
-from specmon.monitor.serverview import freshness, live_speed, view_of
+from specmon.monitor.serverview import freshness, level_view, live_speed, view_of
 from specmon.monitor.snapshot import (
     AgainstReference,
     ComparisonView,
@@ -400,6 +400,8 @@ def comparison_view(judged: Judged) -> ComparisonView:
             headroom=judged.against.headroom,
             verdict=Verdict(judged.against.verdict),
             sentence=judged.against_sentence,
+            tok_s=judged.against.recorded_tok_s,
+            step_ms=judged.against.recorded_cycle_ms,
         )
     return ComparisonView(
         verdict=Verdict(found.verdict),
@@ -417,6 +419,10 @@ def comparison_view(judged: Judged) -> ComparisonView:
         same_load=judged.same_load,
         against_reference=against,
         levels=tuple(_level_verdict(level) for level in judged.levels),
+        reasons=judged.reasons,
+        baseline_level=level_view(found.baseline) if found.baseline is not None else None,
+        speculative_level=level_view(found.speculative) if found.speculative is not None else None,
+        between=found.between,
     )
 
 
@@ -430,4 +436,6 @@ def _level_verdict(found: Comparison) -> LevelVerdict:
         delivered_speedup=found.delivered_speedup,
         baseline_clean=found.baseline.clean,
         speculative_clean=found.speculative.clean,
+        baseline_tok_s=found.baseline.decode_tok_s,
+        speculative_tok_s=found.speculative.decode_tok_s,
     )

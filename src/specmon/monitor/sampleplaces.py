@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 
 from specmon.monitor.life import Life
 
 HELD_PLACES = 65_536
+_AROUND = 16  # samples
 
 
 class SamplePlaces:
@@ -53,6 +54,24 @@ class SamplePlaces:
         self._positions.insert(place, position)
         self._indexes.insert(place, index)
         self._owners.insert(place, owner)
+
+    @property
+    def newest(self) -> int | None:
+        """Where the newest sample stands; None before the first."""
+        return self._positions[-1] if self._positions else None
+
+    def position_of(self, life: Life, index: int) -> int | None:
+        """Where a sample of a life stands, by its index there; None for one that is not held."""
+        if life not in self._lives:
+            return None
+        owner = self._lives.index(life)
+        first, end = bisect_left(self._owners, owner), bisect_right(self._owners, owner)
+        place = bisect_left(self._indexes, index, first, end)
+        # A line that was held back stands a little before its turn.
+        for near in range(max(first, place - _AROUND), min(end, place + _AROUND)):
+            if self._indexes[near] == index and self._owners[near] == owner:
+                return self._positions[near]
+        return None
 
     def find(self, position: int) -> tuple[Life, int] | None:
         """The life and the index of the sample whose line stands there; None for another line or an old one."""

@@ -49,6 +49,7 @@ def view_of(
     Unless `is_exact` a level's figures may lack its newest samples.
     """
     life = server.life
+    notices = notices_of(server, is_finished=is_finished)
     common = ServerView(
         key=server.key,
         name=name,
@@ -57,7 +58,8 @@ def view_of(
         link=server.link,
         engine=server.engine,
         unparsed=server.unparsed,
-        notices=tuple(notice.text for notice in notices_of(server, is_finished=is_finished)),
+        notices=tuple(notice.text for notice in notices),
+        notice_kinds=tuple(notice.kind for notice in notices),
     )
     if life is None:
         return replace(common, no_data_reason=_why_nothing(server), phases=phases_view(server, running))
@@ -92,9 +94,18 @@ def view_of(
         reference_tok_s=recorded.tok_s if recorded is not None else None,
         reference_cycle_ms=recorded.step_ms if recorded is not None else None,
         page=page,
+        newest_place=server.history.newest_place if is_compared else None,
+        clean_place=_place_of(server, level) if is_compared else None,
         phases=phases_view(server, level.running if level is not None else None) if is_compared else EMPTY_PHASES,
         acceptance=acceptance_view(life, server.engine, level) if is_compared else EMPTY_ACCEPTANCE,
     )
+
+
+def _place_of(server: ServerMonitor, level: Level | None) -> int | None:
+    """The byte at which the newest clean sample of a level stands."""
+    if server.life is None or level is None or level.basis.last_index is None:
+        return None
+    return server.history.place_of(server.life, level.basis.last_index)
 
 
 def page_gauges(life: Life) -> PageGauges | None:
@@ -222,6 +233,11 @@ def level_view(level: Level) -> LevelFigures:
         context_tokens=level.context_tokens,
         queue=level.queue,
         cuda_graph=level.cuda_graph,
+        running_range=level.running_range,
+        acceptance_rate=level.acceptance_rate,
+        prefill_share=level.prefill_share,
+        decode_error=level.decode_error,
+        basis=level.basis,
     )
 
 

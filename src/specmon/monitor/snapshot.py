@@ -13,6 +13,9 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
+from specmon.analysis.drift import Evidence as Evidence
+from specmon.analysis.figures import Basis as Basis
+from specmon.analysis.uncertainty import LogError as LogError
 from specmon.monitor.logtail import EMPTY_LOG as EMPTY_LOG
 from specmon.monitor.logtail import LogTail as LogTail
 from specmon.monitor.phaserecords import EMPTY_ACCEPTANCE, EMPTY_PHASES
@@ -25,6 +28,7 @@ from specmon.references.difference import Difference as Difference
 if TYPE_CHECKING:
     from specmon.monitor.logpage import LogBook
 
+NO_BASIS = Basis()
 Figures: TypeAlias = Mapping[str, int]
 
 
@@ -147,6 +151,11 @@ class LevelFigures:
     context_tokens: float | None = None  # per request
     queue: float | None = None
     cuda_graph: str = "unknown"  # "true", "false", "mixed", "unknown"
+    running_range: tuple[int, int] | None = None  # of a band, whose throughputs are per request
+    acceptance_rate: float | None = None  # accepted / proposed, where the log counts both
+    prefill_share: float | None = None  # of the delivered windows' time
+    decode_error: LogError | None = None  # of ln(decode_tok_s): what its interval is made of
+    basis: Basis = NO_BASIS  # what the figures were made of
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +217,9 @@ class ServerView:
     reference_tok_s: float | None = None  # at `level.running`, for the dotted line
     reference_cycle_ms: float | None = None
     notices: tuple[str, ...] = ()
+    notice_kinds: tuple[str, ...] = ()  # one for each notice
+    newest_place: int | None = None  # byte of the log at which the newest sample stands; None: nobody knows
+    clean_place: int | None = None  # the same of the newest clean sample of `level`
     is_ended_run: bool = False  # a run of the past, from its log, in place of a server that does not run
     page: PageGauges | None = None  # None without a metrics page at the moment
     phases: PhasesView = EMPTY_PHASES  # of a server that is compared
@@ -233,6 +245,7 @@ class TrustView:
     direction: str | None = None  # "slower", "faster"; None before there is a deviation
     better_match: str | None = None  # another recorded reference that a diverged baseline fits
     better_match_tok_s: float | None = None
+    evidence: Evidence | None = None  # what the state rests on
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,6 +257,8 @@ class AgainstReference:
     headroom: float
     verdict: Verdict
     sentence: str
+    tok_s: float | None = None  # what the reference recorded at the compared level; of a band: per request
+    step_ms: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +268,7 @@ class CheckPoint:
     id: str  # reproduces, method, only_speculation, right_level
     state: str  # ok, failed, unknown
     evidence: str
+    mend: str = ""  # what to do where it does not hold, or nobody knows
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,6 +281,8 @@ class LevelVerdict:
     delivered_speedup: float | None = None
     baseline_clean: int = 0
     speculative_clean: int = 0
+    baseline_tok_s: float | None = None  # decode throughput
+    speculative_tok_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,6 +305,10 @@ class ComparisonView:
     levels: tuple[LevelVerdict, ...] = ()  # every level that either server ran at, lowest first
     running_range: tuple[int, int] | None = None  # of a band
     checklist: tuple[CheckPoint, ...] = ()  # the four assumptions, in their order
+    reasons: tuple[str, ...] = ()  # what a reader must know beside the figures
+    baseline_level: LevelFigures | None = None  # the figures that were compared: of a band where it is one
+    speculative_level: LevelFigures | None = None
+    between: float | None = None  # standard deviation of ln(tok/s) between sessions, where the interval holds it
 
 
 @dataclass(frozen=True, slots=True)

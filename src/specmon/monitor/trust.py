@@ -131,6 +131,7 @@ class TrustWatch:
             direction=_direction(watch, deviation),
             better_match=match.name if match is not None else None,
             better_match_tok_s=match.tok_s if match is not None else None,
+            evidence=watch.evidence,
         )
         return replace(view, sentence=sentence_of(view, watch.noise))
 
