@@ -21,6 +21,11 @@ TRACEBACK = (
 )
 
 
+def started(second: float, pid: int) -> str:
+    """What uvicorn says of its process."""
+    return plain(second, f"INFO:     Started server process [{pid}]")
+
+
 @pytest.mark.parametrize(
     ("log", "state"),
     [
@@ -54,6 +59,21 @@ def test_state_after_the_last_line(log: str, state: RunState) -> None:
 def test_orderly_stop_is_one_exit_and_no_crash() -> None:
     server = server_of(ready(1) + decodes(2, 2) + plain(9, SIGTERM) + plain(9, CHILD) + plain(9, SIGQUIT))
     assert [happening.kind for happening in server.lives[0].happenings] == ["ready", "exit"]
+
+
+@pytest.mark.parametrize(
+    ("log", "samples"),
+    [
+        (ready(1) + decodes(2, 5) + ready(100) + decodes(101, 3), [5, 3]),  # killed and started again: no launch line
+        (decodes(2, 30) + ready(100) + decodes(101, 3), [30, 3]),  # of a log that is read from the middle
+        (launch(0) + decodes(1, 2) + ready(5) + decodes(6, 3), [5]),  # the warm-up
+        (decodes(1, 8) + ready(9) + decodes(10, 3), [11]),  # the warm-up, its launch line out of view
+        (started(0, 7) + ready(1) + decodes(2, 5) + started(90, 7) + ready(100) + decodes(101, 3), [5, 3]),  # container
+        (started(0, 7) + started(0, 7) + ready(1) + ready(1) + decodes(2, 5), [5]),  # lines that come twice
+    ],
+)
+def test_server_that_gets_ready_once_more_has_started_again(log: str, samples: list[int]) -> None:
+    assert [life.statistics.samples for life in server_of(log).lives] == samples
 
 
 def test_next_launch_ends_the_life_before() -> None:

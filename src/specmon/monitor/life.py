@@ -293,6 +293,11 @@ class Life:
         return self.is_ready or self.statistics.samples > 0 or self.first_sample_at is not None
 
     @property
+    def has_served(self) -> bool:
+        """It was ready, and has worked since."""
+        return self.is_ready and self._stats_since_ready
+
+    @property
     def role(self) -> Role:
         """What the log itself shows it to be."""
         if self.statistics.is_speculative:

@@ -16,6 +16,7 @@ WHOLE_LIVES = 20  # the newest are held whole
 CLOCK_BACKWARDS_S = 60.0  # a step back of the statistics lines that means another life
 _YEARLESS_STEP_S = 30 * 86400.0  # stamps without a year step back by months at New Year, and mean nothing
 _OTHER_PROCESS_S = 1.0  # lines of two processes closer than this belong to one server
+_MOST_WARM_UP_SAMPLES = 20  # a warm-up request of SGLang has 8 tokens
 
 Restarted = Callable[[Life, Life, float | None], None]
 
@@ -64,17 +65,22 @@ class Lives:
     def of_process(self, event: ProcessStarted) -> Life:
         """Another server process, once this one has shown itself or has ended."""
         life = self.current or self.begin(event.at)
-        # A pid that is out of view is another one: a server starts before it serves.
-        if life.server_pid != event.pid and (life.is_established or life.has_ended):
+        # A pid that is out of view is another one: a server starts before it serves. In a container each has the same.
+        is_another = life.server_pid != event.pid or life.has_served
+        if is_another and (life.is_established or life.has_ended):
             life = self.begin(event.at)
         if life.server_pid is None:
             life.server_pid = event.pid
         return life
 
     def of_ready(self, at: float | None) -> Life:
-        """A server that gets ready after its end is another one, though its launch line is not in view."""
+        """A server that gets ready after its end, or once more, is another one, though its launch line is not in view.
+
+        The answers to its warm-up requests come before the ready line, so they prove no life before.
+        """
         life = self.current or self.begin(at)
-        return self.begin(at) if life.has_ended else life
+        has_worked = life.has_served or (life.launch is None and life.statistics.samples > _MOST_WARM_UP_SAMPLES)
+        return self.begin(at) if life.has_ended or has_worked else life
 
     def of_stats(self, at: float, pid: int, clock: Clock, tag: str = "") -> Life:
         """A clock that runs back, or another process of the same kind in the prefix, is another life."""
