@@ -11,6 +11,7 @@ from specmon.commands.clients import labelled
 from specmon.errors import ConfigError, UnreadableInput
 from specmon.formats.metricspage import LONGEST_LINE, read_series
 from specmon.formats.window import TimeWindow
+from specmon.monitor.axis import zone_between
 from specmon.monitor.server import ServerMonitor
 from specmon.monitor.session import Session
 from specmon.scrape import PageRefused, Scrape
@@ -23,7 +24,6 @@ Page = Scrape | PageRefused
 _SERIES = ".metrics"
 _PAIR = (".metrics-before.txt", ".metrics-after.txt")
 _PACKED = (".gz", ".bz2", ".xz", ".zst")
-ZONE_STEP_S = 900.0  # zones differ by whole quarters of an hour
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ def clock_shift(pages: Sequence[Page], first: float | None, last: float | None) 
     times = [page.at for page in pages if page.at is not None]
     if first is None or last is None or not times or (times[0] <= last and first <= times[-1]):
         return 0.0
-    return round((first - times[0]) / ZONE_STEP_S) * ZONE_STEP_S
+    return zone_between(first, times[0])
 
 
 def _span(server: ServerMonitor) -> tuple[float | None, float | None]:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from specmon.captures.reader import Arrivals, Capture, CapturedLog, is_capture, open_capture
 from specmon.commands.dialects import reader_of
-from specmon.commands.metrics import ZONE_STEP_S, GivenMetrics, clock_shift, metrics_by_server, pages_of, read_metrics
+from specmon.commands.metrics import GivenMetrics, clock_shift, metrics_by_server, pages_of, read_metrics
 from specmon.commands.places import (
     Hosts,
     SshOptions,
@@ -34,6 +34,7 @@ from specmon.feeds.timeline import Timeline, timeline_of
 from specmon.formats.reader import LogReader
 from specmon.formats.window import TimeWindow
 from specmon.monitor.asking import asked_load
+from specmon.monitor.axis import zone_between
 from specmon.monitor.session import Session
 from specmon.monitor.snapshot import Role
 from specmon.sources.address import LocalPlace, SourceAddress
@@ -59,6 +60,16 @@ class _Cast:
     def newest_stamp(self) -> float | None:
         """The newest time that any of the logs tells."""
         return max((at for log in self.logs if (at := log.timeline.newest_stamp) is not None), default=None)
+
+    def align(self) -> None:
+        """Put logs whose stamps say their zones onto the clock of the first such one; arrivals are on one already."""
+        zones = [log.timeline.utc_offset_s for log in self.logs if log.timeline.utc_offset_s is not None]
+        self.logs = [
+            log
+            if log.timeline.utc_offset_s is None
+            else replace(log, timeline=log.timeline.moved(zones[0] - log.timeline.utc_offset_s))
+            for log in self.logs
+        ]
 
     def logs_with(
         self, given: Sequence[GivenMetrics], session: Session, *, windowed_by: TimeWindow | None
@@ -112,6 +123,7 @@ def replay(
                 for role, address in given:
                     for single in await resolved(address, hosts, follow=False):
                         await _join(cast, single, role, hosts, stack, reader)
+            cast.align()
             window = chosen_window(since, until, cast.newest_stamp)
             windowed = reader if window is None else reader_of(format_files, window)
 
@@ -150,7 +162,7 @@ def _looks(log: ReplayLog, files: Sequence[Path], window: TimeWindow | None) -> 
     found = [Look(math.inf if page.at is None else page.at + shift, page) for page in pages]
     # A capture plays by the clock of its arrivals, and the window is on that of the log's stamps.
     stamp, last = log.timeline.newest_stamp, times[-1] if times else None
-    zone_s = 0.0 if stamp is None or last is None else round((stamp - last) / ZONE_STEP_S) * ZONE_STEP_S
+    zone_s = 0.0 if stamp is None or last is None else zone_between(stamp, last)
     inside = [look for look in found if window is None or window.holds(look.at + zone_s)]
     return tuple(sorted(inside, key=lambda look: look.at))
 

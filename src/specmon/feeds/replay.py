@@ -78,9 +78,9 @@ class ReplayFeed:
         self._is_paused = False
         self._wanted: float | None = None  # where a seek goes
         self._is_finished = False
-        self._session = new_session()
         self._put: list[tuple[str, Role]] = []  # what a session that begins anew is told again
         self._held_against: tuple[Reference | None, Callable[[], tuple[Reference, ...]]] | None = None  # likewise
+        self._session = self._begun_session()
         self._surveying: asyncio.Task[None] | None = None
         self._fed = dict.fromkeys((log.key for log in logs), 0)
         self._looked = dict.fromkeys((log.key for log in logs), 0)
@@ -145,6 +145,8 @@ class ReplayFeed:
 
     def _begun_session(self) -> Session:
         session = self._new_session()
+        for log in self._logs:
+            session.know_clock(log.key, log.timeline.ahead_s)
         if self._held_against is not None:
             session.hold_against(*self._held_against)
         return session

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from specmon.captures.reader import Arrivals
-from specmon.events import Block
+from specmon.events import FIRST_DATED_S, Block, ZoneChanged
 from specmon.formats.reader import LogReader
+from specmon.monitor.axis import zone_between
 from specmon.sources.events import Chunk
 from specmon.sources.files import read_whole
 from specmon.sources.framing import Framed, LineFramer
@@ -23,6 +24,7 @@ class _Stamps:
     offsets: list[int] = field(default_factory=list)
     at: list[float] = field(default_factory=list)
     samples: list[int] = field(default_factory=list)  # offsets
+    utc_offset_s: int | None = None  # the zone that the newest stamps say
 
     def add(self, blocks: Iterable[Block]) -> None:
         lines: list[tuple[int, float]] = []
@@ -31,6 +33,8 @@ class _Stamps:
             lines += zip(block.prefill.offset, block.prefill.at, strict=True)
             lines += ((event.offset, event.at) for event in block.events if event.at is not None)
             self.samples.extend(block.decode.offset)
+            zones = [event.utc_offset_s for event in block.events if isinstance(event, ZoneChanged)]
+            self.utc_offset_s = zones[-1] if zones else self.utc_offset_s
         for offset, at in sorted(lines):
             if at == at:  # a stamp that the line lacks is NaN
                 # What a reader held back comes late; it is there when the rest is.
@@ -46,6 +50,17 @@ class Timeline:
     arrivals: Arrivals
     samples: tuple[float, ...]  # moments of the decode samples, ascending
     newest_stamp: float | None = None  # the newest time that the log tells on its own clock
+    ahead_s: float | None = 0.0  # how far the log's clock is ahead of these moments; None: it tells no date
+    utc_offset_s: int | None = None  # of a log that plays by its own stamps, where these say their zone
+
+    def moved(self, by_s: float) -> Timeline:
+        """The same log on another clock."""
+        if not by_s:
+            return self
+        arrivals = Arrivals(self.arrivals.offsets, tuple(at + by_s for at in self.arrivals.at))
+        samples = tuple(at + by_s for at in self.samples)
+        ahead_s = None if self.ahead_s is None else self.ahead_s - by_s
+        return replace(self, arrivals=arrivals, samples=samples, ahead_s=ahead_s)
 
 
 def read_chunks(path: Path) -> Iterator[tuple[int, bytes]]:
@@ -76,10 +91,23 @@ def timeline_of(
         stamps.add(blocks)
         size = max([size, *(block.end for block in blocks)])
     size = max(size, path.stat().st_size)
+    ahead_s: float | None = 0.0
+    zone_s = stamps.utc_offset_s
+    newest = stamps.at[-1] if stamps.at else None
     if arrivals is None:
         arrivals = _arrivals(stamps, size)
+    else:
+        ahead_s, zone_s = _ahead(stamps, arrivals), None
     moments = tuple(arrivals.moment_of(offset) for offset in stamps.samples)
-    return Timeline(arrivals, moments, stamps.at[-1] if stamps.at else None)
+    return Timeline(arrivals, moments, newest, ahead_s, zone_s)
+
+
+def _ahead(stamps: _Stamps, arrivals: Arrivals) -> float | None:
+    """By the stamped line that came least late: what was written before the capture began says nothing."""
+    every = max(1, len(stamps.at) // 1000)
+    pairs = zip(stamps.offsets[::every], stamps.at[::every], strict=True)
+    late = [at - arrivals.moment_of(offset) for offset, at in pairs if at >= FIRST_DATED_S] if arrivals.at else []
+    return zone_between(max(late), 0.0) if late else None
 
 
 def newest_stamp(path: Path) -> float | None:

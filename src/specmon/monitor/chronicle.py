@@ -21,9 +21,14 @@ class Chronicle:
         self.events: deque[EventLine] = deque(maxlen=_HELD_EVENTS)
         self.restarts: deque[tuple[float, Life, Life]] = deque(maxlen=_HELD_EVENTS)
 
-    def tell(self, at: float, severity: Severity, text: str, position: int | None = None) -> None:
-        """Add a line to the event list; `position` is the place in the log of what it tells of."""
-        self.events.append(EventLine(at, severity, self.server, text, position))
+    def tell(
+        self, at: float, severity: Severity, text: str, position: int | None = None, *, is_ours: bool = False
+    ) -> None:
+        """Add a line to the event list; `position` is the place in the log of what it tells of.
+
+        `is_ours`: the time is by the session's clock and not by the log's.
+        """
+        self.events.append(EventLine(at, severity, self.server, text, position, is_ours))
 
     def crashed(self, at: float, text: str, position: int | None = None) -> None:
         """A crash has a line and a mark."""

@@ -156,7 +156,7 @@ class History:
             life.statistics.interrupt()
         if self.last_at is not None:
             self.chronicle.marks.append(Mark(self.last_at, MarkKind.GAP, text))
-        self.chronicle.tell(at, Severity.WARNING, text)
+        self.chronicle.tell(at, Severity.WARNING, text, is_ours=True)
 
     def truncated(self) -> None:
         """The log was emptied and begins again."""

@@ -156,6 +156,7 @@ class Inlet:
         else:
             stream.server = self.another(str(len(self.servers) + 1))
             stream.server.link = self.servers[0].link
+            stream.server.known_ahead_s = self.servers[0].known_ahead_s
             self.servers.append(stream.server)
             self._name_streams()
 

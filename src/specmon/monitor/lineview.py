@@ -18,6 +18,7 @@ _LONGEST_RAW = 64 << 10
 def view_line(
     line: LogLine,
     *,
+    shift_s: float = 0.0,
     position: int,
     text: bytes | None,
     carried: bytes | None,
@@ -25,13 +26,17 @@ def view_line(
     before: Sequence[bytes],
     after: Sequence[bytes],
 ) -> LineView:
-    """The view of a line, read among those `before` and `after` it in its log: what it means may depend on them."""
+    """The view of a line, read among those `before` and `after` it in its log: what it means may depend on them.
+
+    `shift_s` is what its log's clock was moved by, to stand on one axis with the others.
+    """
     physical = carried or text
     explained = None if physical is None else _explain(reader, before, physical, after)
     return LineView(
         server=line.server,
         role=line.role,
         at=line.at,
+        log_at=line.at - shift_s if shift_s and line.at is not None else None,
         position=position,
         size_bytes=None if physical is None else len(physical),
         raw="" if physical is None else written_out(physical),

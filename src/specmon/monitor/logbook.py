@@ -58,7 +58,8 @@ class SessionLog:
 
     def sync(self) -> bool:
         """Take in what has come."""
-        has_changed = self._order.sync(self._store)
+        shifts = self._session.axis.shifts
+        has_changed = self._order.sync(self._store, [shifts.get(key, 0.0) for key in self._store.keys])
         if has_changed:
             self._shown = None
         return has_changed
@@ -156,6 +157,7 @@ class SessionLog:
         later = (each for each in range(number + 1, min(number + 20 * _LINES_AFTER, store.end)))
         return view_line(
             line,
+            shift_s=self._order.shift_of(server),
             position=part.position[index],
             text=store.text(number),
             carried=store.carried(number),
@@ -186,7 +188,7 @@ class SessionLog:
         is_sample, excluded = False, None
         if known is not None and part.traits[index] & Trait.SAMPLE:
             is_sample, _, excluded = self._session.server(key).mark_of(part.position[index])
-        at = part.at[index]
+        at = part.at[index] + self._order.shift_of(part.server[index])
         line = LogLine(
             server=known.name if known is not None else key,
             role=known.role if known is not None else Role.UNKNOWN,

@@ -99,25 +99,43 @@ class Order:
         self._end = 0
         self._latest: dict[int, float] = {}  # by server: the highest time so far
         self._timeless: set[int] = set()  # servers whose lines stand where they arrived
+        self._shifts: Floats = np.zeros(0, np.float64)  # what the times of each server are moved by
 
-    def sync(self, store: LogStore) -> bool:
-        """Take in what has come, and let go of what has gone; whether anything did."""
+    def shift_of(self, server: int) -> float:
+        """What the times of a server are moved by, s."""
+        return float(self._shifts[server]) if server < len(self._shifts) else 0.0
+
+    def sync(self, store: LogStore, shifts: Sequence[float] = ()) -> bool:
+        """Take in what has come, and let go of what has gone; whether anything did.
+
+        `shifts` puts the clock of each server, in the store's order, onto one axis.
+        """
+        known, has_moved = len(self._shifts), list(self._shifts) != list(shifts[: len(self._shifts)])
+        if has_moved or len(shifts) > known:
+            wanted = np.array(shifts, np.float64)
+            if has_moved:
+                self.__init__()  # type: ignore[misc]  # every line has another place
+            self._shifts = wanted
         before = (self._end, self.numbers[0] if len(self.numbers) else -1)
         if store.first and len(self.numbers):
             held = self.numbers >= store.first
             if not held.all():
                 self.numbers, self.moments = self.numbers[held], self.moments[held]
         if store.end > self._end and not self._grow(store, max(self._end, store.first)):
+            wanted = self._shifts
             self.__init__()  # type: ignore[misc]  # a log has begun to tell the time: its lines before that move
+            self._shifts = wanted
             self._grow(store, store.first)
         self._end = store.end
-        return before != (self._end, self.numbers[0] if len(self.numbers) else -1)
+        return has_moved or before != (self._end, self.numbers[0] if len(self.numbers) else -1)
 
     def _grow(self, store: LogStore, first: int) -> bool:
         parts = list(store.parts_from(first))
         servers = np.concatenate([np.array(part.server[index:], np.int64) for part, index in parts]) * 2
         servers += np.concatenate([np.array(part.traits[index:], np.int64) & Trait.PAST for part, index in parts]) > 0
         at = np.concatenate([np.array(part.at[index:], np.float64) for part, index in parts])
+        if self._shifts.any():
+            at += self._shifts[servers // 2]
         newest = float(self.moments[-1]) if len(self.moments) else -np.inf
         for server in np.unique(servers).tolist():
             mine = np.flatnonzero(servers == server)

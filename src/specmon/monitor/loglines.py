@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from specmon.monitor.logstore import LogStore
 from specmon.monitor.logtail import LogTail
@@ -14,6 +15,7 @@ from specmon.visible import visible
 
 HELD_LINES = 1000
 _LONGEST = 2000  # characters of a line that are shown
+_NO_SHIFTS: Mapping[str, float] = MappingProxyType({})
 
 Excluded = Callable[[int], tuple[bool, bool, str | None]]  # is_stats, is_unparsed, the excluding rule
 
@@ -55,26 +57,41 @@ class LogBuffer:
         """Lines that came and went between two looks."""
         self.revision += lines
 
-    def lines(self, describe: Mapping[str, tuple[str, Role]], marks: Mapping[str, Excluded]) -> LogTail:
-        """All held lines, oldest first."""
+    def lines(
+        self,
+        describe: Mapping[str, tuple[str, Role]],
+        marks: Mapping[str, Excluded],
+        shifts: Mapping[str, float] = _NO_SHIFTS,
+    ) -> LogTail:
+        """All held lines, oldest first; `shifts` moves the times of servers, by key."""
         held = tuple(self._lines)
+
+        def line_at(place: int) -> LogLine:
+            return self._line(held[place], describe, marks, shifts.get(held[place].server, 0.0))
 
         def name_at(place: int) -> str:
             return describe.get(held[place].server, (held[place].server, Role.UNKNOWN))[0]
 
-        return LogTail(len(held), lambda place: self._line(held[place], describe, marks), name_at)
+        return LogTail(len(held), line_at, name_at)
 
-    def _line(self, line: _Held, describe: Mapping[str, tuple[str, Role]], marks: Mapping[str, Excluded]) -> LogLine:
+    def _line(
+        self,
+        line: _Held,
+        describe: Mapping[str, tuple[str, Role]],
+        marks: Mapping[str, Excluded],
+        shift_s: float,
+    ) -> LogLine:
+        at = None if line.at is None else line.at + shift_s
         name, role = describe.get(line.server, (line.server, Role.UNKNOWN))
         is_stats, is_unparsed, excluded = marks[line.server](line.position)
         shown = line.shown
         if shown is None:
             text = line_text(line.raw)
-        elif shown.excluded == excluded and shown.server == name and shown.role is role:
+        elif (shown.excluded, shown.server, shown.role, shown.at) == (excluded, name, role, at):
             return shown
         else:
             text = shown.text
-        line.shown = LogLine(name, role, line.at, text, is_stats, is_unparsed, excluded)
+        line.shown = LogLine(name, role, at, text, is_stats, is_unparsed, excluded)
         return line.shown
 
 

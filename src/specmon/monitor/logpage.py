@@ -57,6 +57,7 @@ class LineView:
     server: str
     role: Role
     at: float | None
+    log_at: float | None  # the same on its log's own clock, where that differs
     position: int  # byte in the server's log
     size_bytes: int | None  # as it stands in the log; None when it is no longer held
     raw: str  # as it stands in the log, every other sign than a printable one written out

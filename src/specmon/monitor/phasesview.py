@@ -9,6 +9,7 @@ from specmon.analysis.figures import LevelFigures, PhaseFigures
 from specmon.analysis.phasehistory import PhaseChange, PhaseWindow, changes_of
 from specmon.analysis.phasetimes import PhaseSource
 from specmon.analysis.whatif import WhatIf
+from specmon.monitor.axis import zone_between
 from specmon.monitor.life import Life
 from specmon.monitor.phasenotices import SUM_WITHIN, of_phases
 from specmon.monitor.phaserecords import (
@@ -25,7 +26,6 @@ from specmon.shares import signed_percent
 _ORDER = ("draft", "verify", "draft_extend", "decode")
 _OWN_CLOCK = ("probe", "custom", "log")  # whose cycle, where there is one, is not the throughput's
 _AGREES_WITHIN = 0.03
-_ZONE_STEP_S = 900.0  # zones differ by whole quarters of an hour
 _HELD_LIVES = 4
 _DRAFTERS_WITHOUT_TIMER = ("NGRAM", "DFLASH")
 _TIMER = "SGLang ≥ 0.5.11 with --enable-metrics and SGLANG_ENABLE_METRICS_DEVICE_TIMER=1"
@@ -144,7 +144,7 @@ def _windows(server: ServerMonitor, life: Life, source: str, running: int | None
             if not counted or each.last_stats_at is None:
                 continue
             # Whoever looked at the page had a clock of his own; zones are all that they may differ by.
-            shift = round((each.last_stats_at - counted[-1].at) / _ZONE_STEP_S) * _ZONE_STEP_S
+            shift = zone_between(each.last_stats_at, counted[-1].at)
             found += [replace(window, at=window.at + shift) for window in counted] if shift else counted
         elif source in ("probe", "log", "custom"):
             known: dict[str, PhaseSource] = {"probe": "probe", "log": "log", "custom": "custom"}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from specmon.analysis.comparison import Comparison
 from specmon.analysis.drift import Change, Drift
 from specmon.analysis.run import FIGURES_AGE
+from specmon.monitor.axis import TimeAxis
 from specmon.monitor.fleet import fleet_row, in_order
 from specmon.monitor.headline import headline_of
 from specmon.monitor.life import Life
@@ -108,6 +109,7 @@ class Pictures:
         self._log_key: tuple[object, ...] = ()
         self._restart_texts: dict[object, str] = {}
         self._version = 0
+        self._axis = TimeAxis()
 
     def take(self, now: float, playback: Playback | None, demo_note: str) -> Snapshot:
         """The picture at `now`."""
@@ -120,7 +122,7 @@ class Pictures:
             self._last = self._make(now, is_patient=not is_still, is_exact=is_quiet or is_still or session.is_finished)
         moving = replace(
             self._last,
-            now=now,
+            now=now + self._axis.ours_s,
             playback=playback,
             baseline=self._aged(self._last.baseline, now),
             speculative=self._aged(self._last.speculative, now),
@@ -165,6 +167,7 @@ class Pictures:
     def _make(self, now: float, *, is_patient: bool, is_exact: bool) -> Snapshot:
         session = self._session
         self._due = math.inf
+        self._axis = session.axis
         baseline, speculative = session.pair()
         strangers = [server for server in session.servers if server not in (baseline, speculative)]
         is_patient = is_patient and len(strangers) > _FEW_OTHERS and not session.is_finished
@@ -226,7 +229,8 @@ class Pictures:
     ) -> ServerView | None:
         if server is None:
             return None
-        key = (server.version, names[server.key], running, self._session.is_finished, is_compared)
+        shift_s = self._axis.of(server.key)
+        key = (server.version, names[server.key], running, self._session.is_finished, is_compared, shift_s)
         held = self._held.get(server.key)
         if held is not None and held.key == key and not (is_exact and held.is_lagging):
             return held.view
@@ -245,6 +249,7 @@ class Pictures:
             is_finished=self._session.is_finished,
             is_compared=is_compared,
             is_exact=is_exact,
+            shift_s=shift_s,
         )
         trust = self._session.trust_view(server) if view.role is not Role.SPECULATIVE else TrustView()
         # The first turns are spread, so that not all servers come due with the same picture.
@@ -277,8 +282,9 @@ class Pictures:
             # Others come and go with the first samples of a life, or are events already (restart, refused).
             if notice.kind in _LASTING and notice.kind not in told:
                 told.add(notice.kind)
-                at = view.last_sample_at if view.last_sample_at is not None else now
-                self._notices.append(EventLine(at, Severity.WARNING, view.key, notice.text))
+                at = server.life.last_sample_at if server.life is not None else None
+                line = EventLine(now if at is None else at, Severity.WARNING, view.key, notice.text, None, at is None)
+                self._notices.append(line)
 
     def _aged(self, view: ServerView | None, now: float) -> ServerView | None:
         if view is None:
@@ -316,8 +322,12 @@ class Pictures:
             for server in self._session.servers
             for at, before, life in server.history.chronicle.restarts
         ]
-        lines.sort(key=lambda line: line.at, reverse=True)
-        return tuple(replace(line, server=names.get(line.server, line.server)) for line in lines[:_HELD_EVENTS])
+        axis = self._axis
+        placed = [(line.at + (axis.ours_s if line.is_ours else axis.of(line.server)), line) for line in lines]
+        placed.sort(key=lambda each: each[0], reverse=True)
+        return tuple(
+            replace(line, at=at, server=names.get(line.server, line.server)) for at, line in placed[:_HELD_EVENTS]
+        )
 
     def _restart_text(self, before: Life, life: Life) -> str:
         """What a restart changed, as far as both lives' conditions are known."""
@@ -329,11 +339,11 @@ class Pictures:
     def _lines(self, names: dict[str, str]) -> LogTail:
         session = self._session
         roles = {server.key: (names[server.key], server.role) for server in session.servers}
-        key = (session.log.revision, roles)
+        key = (session.log.revision, roles, self._axis.shifts)
         if key != self._log_key:
             self._log_key = key
             marks = {server.key: server.mark_of for server in session.servers}
-            self._log = session.log.lines(roles, marks)
+            self._log = session.log.lines(roles, marks, self._axis.shifts)
         return self._log
 
 

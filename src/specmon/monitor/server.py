@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from specmon.analysis.counters import stretches_of
 from specmon.analysis.spread import median_of
 from specmon.events import FIRST_DATED_S, Block
+from specmon.monitor.axis import zone_between
 from specmon.monitor.history import MANY, History
 from specmon.monitor.life import Life
 from specmon.monitor.snapshot import Link, LinkState, Role, Severity
@@ -72,6 +73,8 @@ class ServerMonitor:
         self.arrived_at: float | None = None  # when the newest sample came in
         self.ended_run_at: float | None = None  # no process writes its log any more: when that was last written
         self.past: Past | None = None  # None: there is none, or nobody knows
+        self.known_ahead_s: float | None = None  # of its log's clock before the session's, told by whoever knows
+        self._ahead: deque[float] = deque(maxlen=20)  # of the newest samples: their stamps less their arrivals
         self._arrivals: deque[float] = deque(maxlen=20)
         self._unparsed_at: deque[int] = deque(maxlen=_HELD_UNPARSED)
 
@@ -85,18 +88,20 @@ class ServerMonitor:
                 self._set_link(LinkState.LIVE)
             case Connected():
                 if self.link.state is LinkState.WAITING:
-                    self.history.chronicle.tell(event.at, Severity.OK, f"reconnected {event.detail}".strip())
+                    self.history.chronicle.tell(
+                        event.at, Severity.OK, f"reconnected {event.detail}".strip(), is_ours=True
+                    )
                 self._set_link(LinkState.LIVE, event.detail)
             case Waiting():
                 if self.link.state is not LinkState.WAITING:
-                    self.history.chronicle.tell(event.at, Severity.WARNING, event.reason)
+                    self.history.chronicle.tell(event.at, Severity.WARNING, event.reason, is_ours=True)
                 self.link = Link(LinkState.WAITING, event.reason, event.at + event.delay_s)
             case Rotated():
                 if event.reason == "truncated":
                     self.history.truncated()
                 is_word = " " not in event.reason
                 told = f"log {event.reason}: the next file follows" if is_word else f"{event.reason}: it follows"
-                self.history.chronicle.tell(event.at, Severity.INFO, told)
+                self.history.chronicle.tell(event.at, Severity.INFO, told, is_ours=True)
             case Gap():
                 self.gaps = [*self.gaps[-9:], event.reason]
                 self.history.gap(event.at, event.size_bytes, event.reason)
@@ -104,7 +109,7 @@ class ServerMonitor:
                 self._set_link(LinkState.REFUSED, event.reason)
                 if not self.lives:
                     self.unreadable = event.reason
-                self.history.chronicle.tell(event.at, Severity.ALERT, event.reason)
+                self.history.chronicle.tell(event.at, Severity.ALERT, event.reason, is_ours=True)
 
     def finish(self) -> None:
         """The source has ended; a last line without its end stays unread."""
@@ -175,6 +180,8 @@ class ServerMonitor:
                 self.arrived_at = arrived_at
                 if not self._arrivals or arrived_at > self._arrivals[-1]:
                     self._arrivals.append(arrived_at)
+                    if (at := block.decode.at[-1]) >= FIRST_DATED_S:
+                        self._ahead.append(at - arrived_at)
 
     def _note_engine(self, engine: str) -> None:
         if engine == self.engine:
@@ -208,6 +215,23 @@ class ServerMonitor:
     def utc_offset_s(self) -> int | None:
         """The zone of the life whose figures are asked for, where its stamps carry one."""
         return None if self.life is None else self.life.utc_offset_s
+
+    @property
+    def clock_ahead_s(self) -> float | None:
+        """How far its log's clock is ahead of the session's, in whole quarters of an hour; None when nobody knows.
+
+        What its stamps say of their zone counts first, then how they stand to their arrivals: the least late one.
+        """
+        if self.known_ahead_s is not None:
+            return self.known_ahead_s
+        if self.history.zone_s is not None:
+            return float(self.history.zone_s)
+        if self._ahead:
+            return zone_between(max(self._ahead), 0.0)
+        last = self.history.last_at
+        if self.ended_run_at is not None and last is not None and last >= FIRST_DATED_S:
+            return zone_between(last, self.ended_run_at)  # written when the file was last touched
+        return None
 
     @property
     def logged_role(self) -> Role:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from specmon.analysis.countertimes import CounterTotals
 from specmon.analysis.figures import LevelFigures as Level
 from specmon.analysis.figures import PhaseFigures, RunFigures
+from specmon.monitor.axis import moved
 from specmon.monitor.launch import Launch
 from specmon.monitor.life import Life
 from specmon.monitor.notices import notices_of
@@ -43,10 +44,12 @@ def view_of(
     is_finished: bool = False,
     is_compared: bool = False,
     is_exact: bool = False,
+    shift_s: float = 0.0,
 ) -> ServerView:
     """Everything the widgets may show of a server; `running` is the level that both sides are compared at.
 
-    Unless `is_exact` a level's figures may lack its newest samples.
+    Unless `is_exact` a level's figures may lack its newest samples. The times are moved by `shift_s`, which puts its
+    log's clock onto the axis of the session.
     """
     life = server.life
     notices = notices_of(server, is_finished=is_finished)
@@ -69,7 +72,7 @@ def view_of(
     age_s, is_stale = freshness(server, now)
     live = live_speed(server, now)
     page = page_gauges(life)
-    return replace(
+    view = replace(
         common,
         state=RunState.EXITED if server.is_ended_run and not life.has_ended else life.state,
         is_ended_run=server.is_ended_run,
@@ -89,7 +92,7 @@ def view_of(
         samples=figures.samples,
         clean=figures.clean,
         excluded=MappingProxyType(dict(figures.excluded)),
-        points=server.history.trace.points(server.revision),
+        points=server.history.trace.points(server.revision, shift_s),
         marks=tuple(server.history.chronicle.marks),
         reference_tok_s=recorded.tok_s if recorded is not None else None,
         reference_cycle_ms=recorded.step_ms if recorded is not None else None,
@@ -99,6 +102,7 @@ def view_of(
         phases=phases_view(server, level.running if level is not None else None) if is_compared else EMPTY_PHASES,
         acceptance=acceptance_view(life, server.engine, level) if is_compared else EMPTY_ACCEPTANCE,
     )
+    return moved(view, shift_s)
 
 
 def _place_of(server: ServerMonitor, level: Level | None) -> int | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from specmon.analysis.load import Band
 from specmon.formats.reader import LogReader
+from specmon.monitor.axis import TimeAxis, axis_of
 from specmon.monitor.inlet import Inlet
 from specmon.monitor.life import Life
 from specmon.monitor.loglines import LogBuffer
@@ -168,6 +169,20 @@ class Session:
         self.clients = (*self.clients, evidence)
         self._entries[evidence.server].server.version += 1
 
+    @property
+    def axis(self) -> TimeAxis:
+        """The one clock that all times are shown on: that of the first log side by side; a replay has its own."""
+        first = [server for server in self.pair() if server is not None]
+        rest = [server for server in self.servers if server not in first]
+        return axis_of([*first, *rest], is_ours=self.mode == "replay")
+
+    def know_clock(self, key: str, ahead_s: float | None) -> None:
+        """How far a log's clock is ahead of the session's, for whoever knows; an unknown key is a new source."""
+        if key not in self._inlets:
+            self.add(key, key)
+        for server in self._inlets[key].servers:
+            server.known_ahead_s = ahead_s
+
     def clients_of(self, key: str) -> tuple[ClientEvidence, ...]:
         """The results of those who measured one server."""
         return tuple(evidence for evidence in self.clients if evidence.server == key)
@@ -175,7 +190,7 @@ class Session:
     def tell(self, key: str, at: float, text: str) -> None:
         """Something about a server that its log does not say and a reader must know: a line of the event list."""
         server = self._entries[key].server
-        server.history.chronicle.tell(at, Severity.WARNING, text)
+        server.history.chronicle.tell(at, Severity.WARNING, text, is_ours=True)
         server.version += 1
         self._note(key, lambda session: session.tell(key, at, text))
 

@@ -2,7 +2,7 @@
 
 The monitor makes one a few times a second; widgets draw it and compute nothing. Every figure is either
 a measured number or None, and where None needs a reason, the reason stands beside it. Times named `at`
-are seconds since 1970 on the clock of the log (see `specmon.events`), `now` is on the session's clock.
+are seconds since 1970 on the clock of the log that leads, `now` too (see `specmon.monitor.axis`).
 """
 
 from __future__ import annotations
@@ -330,6 +330,7 @@ class EventLine:
     server: str  # name, "" for the session
     text: str
     position: int | None = None  # byte of the server's log at which its line stands; None: it has none, or nobody knows
+    is_ours: bool = field(default=False, compare=False)  # told by our own clock; in a picture all are on one axis
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,14 +34,20 @@ class Trace:
         self._origins: deque[tuple[Life, int]] = deque(maxlen=held)
         self._drawn: tuple[SamplePoint, ...] = ()
         self._revision = 0
+        self._shift_s = 0.0
 
     def add(self, sample: PlottedSample) -> None:
         """Note a sample; one without a time cannot be drawn."""
         if sample.at == sample.at:
             self._waiting.append(sample)
 
-    def points(self, revision: int) -> tuple[SamplePoint, ...]:
-        """All points, oldest first; `revision` says whether earlier verdicts have changed."""
+    def points(self, revision: int, shift_s: float = 0.0) -> tuple[SamplePoint, ...]:
+        """All points, oldest first, moved by `shift_s`; `revision` says whether earlier verdicts have changed."""
+        if shift_s != self._shift_s:
+            more_s, self._shift_s = shift_s - self._shift_s, shift_s
+            held = [replace(point, at=point.at + more_s) for point in self._points]
+            self._points = deque(held, maxlen=self._points.maxlen)
+            self._drawn = ()
         if revision != self._revision:
             self._revision = revision
             for position, (life, index) in enumerate(self._origins):
@@ -53,7 +59,7 @@ class Trace:
             for sample in self._waiting:
                 self._points.append(
                     SamplePoint(
-                        at=sample.at,
+                        at=sample.at + shift_s,
                         tok_s=sample.tok_s,
                         running=sample.running,
                         accept_len=known(sample.accept_len),

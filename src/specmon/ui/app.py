@@ -60,6 +60,7 @@ class SpecmonApp(TimeApp):
         Binding("l,slash", "show_whole_log", "Log", key_display="l", id="view.log"),
         Binding("ctrl+l", "show_log", "Log below the verdict", id="view.log_below"),
         Binding("d", "show_differences", "Configuration that differs", id="view.differences"),
+        Binding("v", "show_events", "All events", id="view.events"),
         Binding("f", "show_fleet", "All servers", id="view.fleet"),
         Binding("p", "show_phases", "Cycle phases", id="view.phases"),
         Binding("w", "show_what_if", "What if: move the break-even", id="view.whatif"),
@@ -273,6 +274,10 @@ class SpecmonApp(TimeApp):
         """An event leads to its line."""
         self.show_at(message.event.at, message.event.server, message.event.position)
 
+    def on_events_zoomed(self) -> None:
+        """A click on the border of the events."""
+        self.action_show_events()
+
     def action_show_whole_log(self) -> None:
         """The log on a screen of its own."""
         if self._log_screen is None:
@@ -294,6 +299,12 @@ class SpecmonApp(TimeApp):
         self._turn_to(Focus.DIFFERENCES)
         if self.main.query_one(Dashboard).focus_on is Focus.DIFFERENCES:
             self.call_after_refresh(self.main.query_one(Differences).focus)
+
+    def action_show_events(self) -> None:
+        """Give the lower part of the screen to the events, or take it back."""
+        self._turn_to(Focus.EVENTS)
+        if self.main.query_one(Dashboard).focus_on is Focus.EVENTS:
+            self.call_after_refresh(self.main.query_one(Events).focus)
 
     def action_show_fleet(self) -> None:
         """All servers in one table."""

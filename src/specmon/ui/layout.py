@@ -31,6 +31,7 @@ class Focus(StrEnum):
     OVERVIEW = "overview"
     LOG = "log"
     DIFFERENCES = "differences"
+    EVENTS = "events"
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +157,7 @@ def _top(stack: _Stack, verdict: int, note: int, header: int = 1) -> None:
 
 
 def _narrow(width: int, height: int, focus: Focus, has_playback: bool, needs: Needs) -> Plan:
-    lower = "log" if focus is Focus.LOG else "differences" if focus is Focus.DIFFERENCES else "events"
+    lower = "events" if focus is Focus.OVERVIEW else focus.value
     bands = [
         _Band("verdict", 4 if height >= 12 else 3, 4, 4),
         _Band("figures", 2, 2, 2),
@@ -233,7 +234,7 @@ def _two_columns(width: int, height: int, focus: Focus, has_playback: bool, need
             _Band("log", 5, 7, _FAR, is_extra=True),
         ]
     else:
-        lower = "log" if focus is Focus.LOG else "differences"
+        lower = focus.value
         kept = 10 if height >= 40 else 6 if height >= 30 else 0
         bands += [_Band(lower, 4, 10, 10), _Band("comparison", 2, 2, 2), _Band("chart", kept, kept, kept)]
         bands += [_Band(f"{lower}-rest", 0, _FAR, _FAR)]

@@ -57,7 +57,8 @@ class LineScreen(ModalScreen[None]):
         section("Line")
         role = f" ({_ROLES[view.role]})" if view.role in _ROLES else ""
         fact("server", f"{view.server}{role}")
-        fact("time", figures.clock(view.at) if view.at is not None else "the log has told none yet")
+        told = f"{figures.clock(view.at)}" if view.at is not None else "the log has told none yet"
+        fact("time", told if view.log_at is None else f"{told}, {figures.clock(view.log_at)} on its log's own clock")
         size = "no longer held" if view.size_bytes is None else f"{view.size_bytes:,} bytes"
         fact("place", f"byte {view.position:,}, {size}")
         if view.carriers:

@@ -18,6 +18,7 @@ def commands(app: SpecmonApp, *, is_replay: bool) -> Iterator[SystemCommand]:
     yield SystemCommand("Log", "All lines of all servers, to search and to filter", app.action_show_whole_log)
     yield SystemCommand("Log below the verdict", "Show or leave the newest lines there", app.action_show_log)
     yield SystemCommand("Configuration", "Show what differs", app.action_show_differences)
+    yield SystemCommand("Events", "All that happened, to scroll through", app.action_show_events)
     yield SystemCommand("All servers", "One table; any two of them can be compared", app.action_show_fleet)
     yield SystemCommand("Cycle phases", "Where the time of a cycle goes, and since when", app.action_show_phases)
     yield SystemCommand("What if", "Move accept length, verify and draft cost", app.action_show_what_if)

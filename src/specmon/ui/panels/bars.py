@@ -119,13 +119,14 @@ _REPLAY = (
 _TIME = (
     ("[ ]", "zoom", "app.zoom(1)", 10),
     ("c", "cursor", "app.toggle_cursor", 10),
-    ("n N", "events", "app.jump('event', 1)", 11),
+    ("n N", "next event", "app.jump('event', 1)", 11),
     ("m", "measure", "app.next_measure", 12),
 )
 _FLEET = (("f", "all servers", "app.show_fleet", 2),)
 _ALWAYS = (
     ("l", "log", "app.show_whole_log", 2),
     ("d", "diff", "app.show_differences", 3),
+    ("v", "events", "app.show_events", 9),
     ("p", "phases", "app.show_phases", 4),
     ("w", "what if", "app.show_what_if", 5),
     ("y", "copy", "app.copy_verdict", 6),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.cells import cell_len
 from textual.binding import Binding
 from textual.content import Content
-from textual.events import Click
+from textual.events import Click, MouseScrollDown, MouseScrollUp
 from textual.message import Message
 
 from specmon.monitor.snapshot import Difference, EventLine, Severity, Trust
@@ -39,11 +39,15 @@ class Events(Panel, can_focus=True):
     BINDINGS = [
         Binding("up", "move(-1)", "Event above", show=False, id="events.up"),
         Binding("down", "move(1)", "Event below", show=False, id="events.down"),
+        Binding("pageup", "move(-10)", "Page up", show=False, id="events.page_up"),
+        Binding("pagedown", "move(10)", "Page down", show=False, id="events.page_down"),
+        Binding("home", "move(-1000)", "Newest event", show=False, id="events.newest"),
+        Binding("end", "move(1000)", "Oldest event", show=False, id="events.oldest"),
         Binding("enter", "choose", "Its line of the log", show=False, id="events.choose"),
     ]
     depends_on = ("events",)
     _chosen: EventLine | None = None
-    _first = 0  # index of the topmost event
+    _top: EventLine | None = None  # the topmost event, where it is not the newest; it stays while others come
     _places: Sequence[EventLine] = ()  # by row, from the last drawing
 
     class Chosen(Message):
@@ -53,10 +57,31 @@ class Events(Panel, can_focus=True):
             super().__init__()
             self.event = event
 
+    class Zoomed(Message):
+        """Somebody wants the list large, or small again."""
+
     def heading(self, width: int) -> Content | None:
-        """The panel's name."""
-        how = [piece(("enter shows its line", "$quiet"), rank=1)] if self.has_focus else []
-        return fit([piece(("events", "$foreground")), *how], width)
+        """The panel's name, and which of the events it shows."""
+        words = [piece(("events", "$foreground"))]
+        total, shown = len(self.snapshot.events), len(set(map(id, self._places)))
+        if shown < total:
+            first = self._first + 1
+            words.append(piece((f"{first}–{first + shown - 1} of {total}", "$quiet"), rank=2))
+        how = "enter shows its line" if self.has_focus else "v shows all" if shown < total else ""
+        return fit([*words, *([piece((how, "$quiet"), rank=1)] if how else [])], width)
+
+    @property
+    def _first(self) -> int:
+        """The index of the topmost event; where that is gone, of the next older one."""
+        top, events = self._top, self.snapshot.events
+        if top is None or not events:
+            return 0
+        if top in events:
+            return events.index(top)
+        return next((index for index, event in enumerate(events) if event.at <= top.at), len(events) - 1)
+
+    def _go_to(self, first: int) -> None:
+        self._top = self.snapshot.events[first] if 0 < first < len(self.snapshot.events) else None
 
     def action_move(self, rows: int) -> None:
         """Choose the next event, or the one before."""
@@ -67,8 +92,24 @@ class Events(Panel, can_focus=True):
             self._chosen = events[index]
             shown = [event for event in events if event in self._places]
             if index < self._first or self._chosen not in shown:
-                self._first = max(0, index if index < self._first else index - max(len(shown) - 1, 0))
+                self._go_to(index if index < self._first else index - max(len(shown) - 1, 0))
             self.redraw()
+
+    def scroll_events(self, rows: int) -> None:
+        """Show older events (rows > 0) or newer ones; what is chosen stays."""
+        most = len(self.snapshot.events) - max(1, len(set(map(id, self._places))))
+        self._go_to(max(0, min(most, self._first + rows)) if rows > 0 else max(0, self._first + rows))
+        self.redraw()
+
+    def on_mouse_scroll_down(self, event: MouseScrollDown) -> None:
+        """The wheel scrolls the list."""
+        event.stop()
+        self.scroll_events(3)
+
+    def on_mouse_scroll_up(self, event: MouseScrollUp) -> None:
+        """And back."""
+        event.stop()
+        self.scroll_events(-3)
 
     def action_choose(self) -> None:
         """Go to the line of the chosen event."""
@@ -76,9 +117,11 @@ class Events(Panel, can_focus=True):
             self.post_message(self.Chosen(self._chosen))
 
     def on_click(self, click: Click) -> None:
-        """Go to the line of the event under the pointer."""
+        """Go to the line of the event under the pointer; on the border, show all events or the small list again."""
         row = click.get_content_offset(self)
-        if row is not None and row.y < len(self._places):
+        if row is None:
+            self.post_message(self.Zoomed())
+        elif row.y < len(self._places):
             self._chosen = self._places[row.y]
             self.action_choose()
 
@@ -86,7 +129,7 @@ class Events(Panel, can_focus=True):
         """The newest event is chosen first; without the focus the newest ones are in view again."""
         super().watch_has_focus(has_focus)
         events = self.snapshot.events
-        self._chosen, self._first = (events[0] if has_focus and events else None), 0
+        self._chosen, self._top = (events[0] if has_focus and events else None), None
         self.redraw()
 
     def rows(self, width: int, height: int) -> Sequence[Content]:
@@ -96,6 +139,7 @@ class Events(Panel, can_focus=True):
         rows: list[Content] = []
         # A sentence may have a second row where it needs one: the newest events are worth more than the older ones.
         lines = 2 if height >= 4 else 1
+        lines = 6 if height >= 16 else lines
         places: list[EventLine] = []
         for event in self.snapshot.events[self._first :]:
             if len(rows) >= height:
@@ -113,6 +157,9 @@ class Events(Panel, can_focus=True):
             rows += [Content.assemble(" " * (width - room - 1), (line, tone)) for line in more]
             places += [event] * (len(rows) - len(places))
         self._places = places
+        title = self.heading(max(0, width))
+        if title is not None and (self._title is None or not title.is_same(self._title)):
+            self._title = self.border_title = title  # which events these are is known only now
         return rows
 
 
