@@ -179,6 +179,9 @@ async def test_launch_line_at_the_beginning_holds_when_the_log_is_not_read_back_
         assert life.address[1] == 30007
         assert life.role is Role.BASELINE
         assert 300 < samples(session) < 1000
+        view = session.snapshot(0.0).baseline
+        assert view is not None
+        assert view.launch.note == "launch line of the log's beginning; 0 MB lie between"
         told = [event.text for event in session.snapshot(0.0).events]
         assert any("the launch line is that at the beginning of the log" in text for text in told)
 
@@ -195,6 +198,7 @@ async def test_launch_line_that_stands_nearer_counts_more_than_that_at_the_begin
         assert life is not None
         assert life.address[1] == 2
         assert life.statistics.samples == 500
+        assert not any("beginning of the log" in event.text for event in session.snapshot(0.0).events)
 
 
 async def test_what_no_line_tells_is_said_with_how_much_was_not_read(tmp_path: Path) -> None:

@@ -104,7 +104,7 @@ class Backfill:
         with Pieces(join, following) as pieces:
             try:
                 if join > depth.head_bytes:
-                    await self._read_head(past, join)
+                    await self._read_head(past)
                 step = depth.first_step_bytes
                 while pieces.start > end:
                     await self._read_back(past, pieces, max(end, join - step))
@@ -120,10 +120,11 @@ class Backfill:
             except _TooFast:
                 reason = "the log grows so fast that its past is left out"
             self._tell_past(pieces.start, is_awaited=False)
+            self._tell_far_launch(pieces.start - depth.head_bytes)
         if reason:
             self._session.tell(self._key, self._clock(), reason)
 
-    async def _read_head(self, past: PastFile, join: int) -> None:
+    async def _read_head(self, past: PastFile) -> None:
         """The launch line at the beginning of the log holds, until a later one is found."""
         data = await self._patiently(lambda: past.read(0, self._depth.head_bytes, b""))
         scratch = self._session.twin(self._key)
@@ -133,12 +134,16 @@ class Backfill:
         launched = next((life for life in reversed(server.lives) if life.launch is not None), None)
         if launched is None or ours.engine not in (None, server.engine):
             return
-        if self._session.attach_launch(self._key, launched):
-            between = (join - len(data)) / 1e6
+        self._session.attach_launch(self._key, launched)
+
+    def _tell_far_launch(self, unread_bytes: int) -> None:
+        """When no nearer launch line was found than that of the beginning, one may lie in what was not read."""
+        life = self._session.server(self._key).life
+        if life is not None and life.is_launch_far and unread_bytes > 0:
             self._session.tell(
                 self._key,
                 self._clock(),
-                f"the launch line is that at the beginning of the log; {between:,.0f} MB lie between",
+                f"the launch line is that at the beginning of the log; {unread_bytes / 1e6:,.0f} MB lie between",
             )
 
     async def _read_back(self, past: PastFile, pieces: Pieces, goal: int) -> None:

@@ -40,6 +40,7 @@ class Life:
         self.index = index
         self.launch: Launch | None = None
         self.launched_at: float | None = None
+        self.is_launch_far = False  # its launch line stands far before it, and a nearer one may lie unread between
         self.ready_at: float | None = None
         self.first_sample_at: float | None = None
         self.last_sample_at: float | None = None
@@ -103,6 +104,7 @@ class Life:
         if self.launch is not None or earlier.launch is None:
             return False
         self.launch, self.launched_at = earlier.launch, earlier.launched_at
+        self.is_launch_far = True
         self.env = {**earlier.env, **self.env}
         self._apply_launch()
         return True

@@ -207,11 +207,16 @@ def launch_view(life: Life, past: Past | None = None) -> LaunchView:
         num_draft_tokens=launch.num_draft_tokens,
         topk=launch.number("speculative_eagle_topk"),
         is_read=life.launch is not None,
-        note="" if launch.flags or past is None or life.index > 1 else _why_no_launch(past),
+        note="" if past is None or life.index > 1 else _launch_note(past, life.is_launch_far, bool(launch.flags)),
     )
 
 
-def _why_no_launch(past: Past) -> str:
+def _launch_note(past: Past, is_far: bool, has_flags: bool) -> str:
+    if is_far and past.unread_bytes:
+        between = "a nearer one is looked for" if past.is_awaited else f"{past.unread_bytes / 1e6:,.0f} MB lie between"
+        return f"launch line of the log's beginning; {between}"
+    if has_flags:
+        return ""
     if past.is_awaited:
         return "launch line not read yet"
     if past.unread_bytes:
