@@ -55,6 +55,7 @@ ALLOWED: dict[str, set[str]] = {
         "monitor.moments",
         "monitor.phaserecords",
         "monitor.ratio",
+        "monitor.shelfview",
         "monitor.snapshot",
         "resources",
         "shares",

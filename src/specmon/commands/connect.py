@@ -22,7 +22,7 @@ from specmon.commands.places import Hosts, SshOptions, open_source, parse_sides,
 from specmon.commands.progress import waiting
 from specmon.commands.reaching import join_later, soon
 from specmon.commands.recording import recorder_of
-from specmon.commands.reference import chosen_reference, other_references
+from specmon.commands.reference import chosen_reference, other_references, reference_places
 from specmon.commands.show import has_screen, show
 from specmon.commands.survey import (
     THIS_MACHINE,
@@ -135,6 +135,7 @@ def connect(
                     is_ascii=is_ascii,
                     prompt=prompt,
                     notify=notify,
+                    folders=reference_places(reference),
                 )
             finally:
                 if asking is not None:

@@ -8,7 +8,7 @@ import time
 
 from specmon.captures.reader import open_capture
 from specmon.commands.connect import chosen_channels
-from specmon.commands.reference import other_references
+from specmon.commands.reference import other_references, reference_places
 from specmon.commands.show import has_screen, show
 from specmon.commands.survey import choose, survey
 from specmon.demo.server import demo_server
@@ -49,6 +49,14 @@ def demo(*, speed: float, is_plain: bool, interval_s: float, theme: str | None, 
                 told=lambda: _OVER if world.is_over else capture.note_at(world.time()),
                 is_over=None if stays else lambda: world.is_over,
             )
-            return await show(feed, is_plain=is_plain, interval_s=interval_s, theme=theme, is_ascii=is_ascii)
+            return await show(
+                feed,
+                is_plain=is_plain,
+                interval_s=interval_s,
+                theme=theme,
+                is_ascii=is_ascii,
+                folders=reference_places(str(named)),
+                is_utc=True,
+            )
 
     return asyncio.run(run())

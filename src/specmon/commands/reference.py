@@ -27,6 +27,17 @@ def reference_folders() -> tuple[Path, ...]:
     return (HERE, own) if HERE.is_dir() else (own,)
 
 
+def reference_places(name: str | None) -> tuple[Path, ...]:
+    """The folders whose references can be chosen: that of --reference FILE, then those where names are looked up."""
+    from specmon.references.store import is_path
+
+    folders = reference_folders()
+    if name is None or not is_path(name):
+        return folders
+    own = Path(name).expanduser().parent
+    return (own, *(folder for folder in folders if folder.absolute() != own.absolute()))
+
+
 def folder_to_write(out: Path | None) -> Path:
     """Where a reference is written: --out, else the first of the folders. ConfigError without a home folder."""
     folder = reference_folders()[0] if out is None else out.expanduser()

@@ -25,7 +25,7 @@ from specmon.commands.places import (
     resolved,
 )
 from specmon.commands.progress import progress
-from specmon.commands.reference import chosen_reference, other_references
+from specmon.commands.reference import chosen_reference, other_references, reference_places
 from specmon.commands.show import has_screen, show
 from specmon.commands.span import chosen_window
 from specmon.errors import ConfigError, SpecmonError, UnreadableInput
@@ -150,7 +150,15 @@ def replay(
                 starts_at=min((capture.starts_at for capture in cast.captures), default=None),
                 told=cast.captures[0].note_at if len(cast.captures) == 1 else lambda _: "",
             )
-            return await show(feed, is_plain=is_plain, interval_s=interval_s, theme=theme, is_ascii=is_ascii)
+            return await show(
+                feed,
+                is_plain=is_plain,
+                interval_s=interval_s,
+                theme=theme,
+                is_ascii=is_ascii,
+                folders=reference_places(reference),
+                is_utc=bool(cast.captures) and all(each.manifest.clock == "utc" for each in cast.captures),
+            )
 
     return asyncio.run(play())
 

@@ -8,11 +8,11 @@ import select
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import click
 
@@ -25,21 +25,12 @@ from specmon.settings.names import settings_path
 from specmon.visible import visible
 
 if TYPE_CHECKING:
+    from specmon.commands.desk import HeldFeed
     from specmon.commands.handover import Notify
-    from specmon.monitor.session import Session
 
 
 _HANGUP_LOOK_MS = 1000
 _HANGUP_GRACE_S = 3.0  # an orderly end takes less
-
-
-class SessionFeed(Feed, Protocol):
-    """A feed whose session can be asked for a report."""
-
-    @property
-    def session(self) -> Session:
-        """What is filled."""
-        ...
 
 
 def has_screen() -> bool:
@@ -59,7 +50,7 @@ def is_in_browser() -> bool:
 
 
 async def show(
-    feed: SessionFeed,
+    feed: HeldFeed,
     *,
     is_plain: bool,
     interval_s: float,
@@ -67,10 +58,13 @@ async def show(
     is_ascii: bool,
     prompt: UserPrompt | None = None,
     notify: Notify | None = None,
+    folders: Sequence[Path] = (),
+    is_utc: bool = False,
 ) -> int:
     """Run a feed until the user quits or, without a screen, until it has ended; the exit code is returned.
 
     What `prompt` is asked for meanwhile is asked on the screen. `notify` hears of each change of the verdict.
+    References are chosen from `folders`; `is_utc` says that log stamps without a zone are UTC.
     """
     known_effects()  # a fault in the user's own file is told on a plain terminal
     if is_plain or not has_screen():
@@ -79,6 +73,7 @@ async def show(
         warn = partial(click.echo, err=True)
         await print_lines(feed, interval_s=interval_s, write=click.echo, warn=warn, is_ascii=is_ascii, notify=notify)
         return 0
+    from specmon.commands.desk import SessionDesk
     from specmon.commands.handover import SessionHandover
     from specmon.ui.app import SpecmonApp
 
@@ -88,6 +83,7 @@ async def show(
         ascii_only=is_ascii or not _can_write_utf8(),
         handover=SessionHandover(lambda: feed.session, Path.cwd()),
         notice=notify,
+        desk=SessionDesk(feed, folders, is_utc=is_utc),
         keys=settled_keys(),
     )
     if notify is not None:

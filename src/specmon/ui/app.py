@@ -20,6 +20,7 @@ from specmon.monitor.snapshot import EMPTY, Role, Severity, Snapshot
 from specmon.ui.ask import Asked, AskScreen
 from specmon.ui.choose import Candidate, ChooseScreen
 from specmon.ui.dashboard import Dashboard
+from specmon.ui.desk import Desk
 from specmon.ui.fleet import FleetScreen
 from specmon.ui.handover import Handover, Notice, Outlet
 from specmon.ui.help import HelpScreen
@@ -64,6 +65,7 @@ class SpecmonApp(TimeApp):
         Binding("f", "show_fleet", "All servers", id="view.fleet"),
         Binding("p", "show_phases", "Cycle phases", id="view.phases"),
         Binding("w", "show_what_if", "What if: move the break-even", id="view.whatif"),
+        Binding("r", "show_references", "References: choose, record", id="view.references"),
         Binding("escape", "show_overview", "Overview", id="view.overview"),
         Binding("t", "next_theme", "Next theme", id="view.theme"),
         Binding("y", "copy_verdict", "Copy the verdict (Markdown)", id="session.copy"),
@@ -87,6 +89,7 @@ class SpecmonApp(TimeApp):
         theme_folders: Sequence[Path] | None = None,
         handover: Handover | None = None,
         notice: Notice | None = None,
+        desk: Desk | None = None,
         keys: Mapping[str, str] | None = None,
     ) -> None:
         self._ascii_filter = AsciiFilter() if ascii_only else None
@@ -94,6 +97,7 @@ class SpecmonApp(TimeApp):
         self._feed = feed
         self._handover = handover
         self._notice = notice
+        self.desk = desk
         self._outlet = Outlet(self._write_to_terminal, os.environ)
         self._look = self.look = Look(ascii_only)
         self._interval_s = interval_s
@@ -317,6 +321,10 @@ class SpecmonApp(TimeApp):
     def _put(self, key: str, side: Role) -> None:
         """Let a server stand on a side; a picture that is held is not that pair's."""
         self._feed.put(key, side)
+        self.draw_choice()
+
+    def draw_choice(self) -> None:
+        """A picture that is held is not of what was chosen."""
         if self._held is not None:
             self.action_toggle_pause()
         self._tick()

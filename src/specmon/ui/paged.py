@@ -5,10 +5,12 @@ from __future__ import annotations
 from textual.screen import Screen
 
 from specmon.monitor.snapshot import EMPTY, Snapshot
+from specmon.ui.desk import Desk
 from specmon.ui.fleet import FleetScreen
 from specmon.ui.livescreen import LiveScreen
 from specmon.ui.look import Look
 from specmon.ui.phasescreen import PhasesScreen
+from specmon.ui.referencescreen import ReferencesScreen
 from specmon.ui.toasts import ToastApp
 from specmon.ui.whatifscreen import WhatIfScreen
 
@@ -18,6 +20,7 @@ class PagedApp(ToastApp):
 
     look = Look(False)
     shown_snapshot: Snapshot = EMPTY  # what the pages show
+    desk: Desk | None = None  # what the pages ask; None: those that ask are not there
 
     @property
     def main(self) -> Screen[object]:
@@ -50,3 +53,11 @@ class PagedApp(ToastApp):
     def action_show_what_if(self) -> None:
         """The break-even line, to be moved, or back."""
         self.show_page(WhatIfScreen(self.look, self.shown_snapshot))
+
+    def action_show_references(self) -> None:
+        """The stored references, one of them in use, or back."""
+        if self.desk is not None:
+            self.show_page(ReferencesScreen(self.look, self.shown_snapshot, self.desk, self.draw_choice))
+
+    def draw_choice(self) -> None:
+        """The user has chosen what the session is about: show that at once."""

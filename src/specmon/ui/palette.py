@@ -22,6 +22,8 @@ def commands(app: SpecmonApp, *, is_replay: bool) -> Iterator[SystemCommand]:
     yield SystemCommand("All servers", "One table; any two of them can be compared", app.action_show_fleet)
     yield SystemCommand("Cycle phases", "Where the time of a cycle goes, and since when", app.action_show_phases)
     yield SystemCommand("What if", "Move accept length, verify and draft cost", app.action_show_what_if)
+    if app.desk is not None:
+        yield SystemCommand("References", "Choose one, record the running baseline", app.action_show_references)
     yield SystemCommand("Overview", "Back to all panels", app.action_show_overview)
     yield SystemCommand("Charts: more time", "Zoom out, up to all that is held", lambda: app.action_zoom(1))
     yield SystemCommand("Charts: less time", "Zoom in, down to one minute", lambda: app.action_zoom(-1))

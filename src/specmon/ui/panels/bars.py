@@ -126,6 +126,7 @@ _FLEET = (("f", "all servers", "app.show_fleet", 2),)
 _ALWAYS = (
     ("l", "log", "app.show_whole_log", 2),
     ("d", "diff", "app.show_differences", 3),
+    ("r", "reference", "app.show_references", 3),
     ("v", "events", "app.show_events", 9),
     ("p", "phases", "app.show_phases", 4),
     ("w", "what if", "app.show_what_if", 5),

@@ -1,0 +1,27 @@
+"""What a screen asks of the session behind it beside its picture: references, the diff of conditions, the sweep."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from specmon.monitor.shelfview import Recorded, Shelf
+
+
+class Desk(Protocol):
+    """Answers for one session. Whatever raises SpecmonError says in a sentence what the user can do."""
+
+    async def references(self) -> Shelf:
+        """What is stored, read anew."""
+        ...
+
+    def choose(self, key: str | None) -> None:
+        """Hold the session against a reference of the last answer; None: against none."""
+        ...
+
+    async def record(self, name: str) -> Recorded:
+        """Write the baseline that runs down as a new reference."""
+        ...
+
+    async def add_session(self, key: str) -> Recorded:
+        """The baseline that runs as one more session of a stored reference."""
+        ...
