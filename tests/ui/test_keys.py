@@ -110,7 +110,8 @@ async def test_chosen_key_works_and_is_shown_and_the_old_one_is_free() -> None:
         assert not app._notifications
 
 
-async def test_keys_that_cannot_be_had_are_one_notification() -> None:
+async def test_keys_that_cannot_be_had_are_one_notification(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SpecmonApp, "NOTIFICATION_TIMEOUT", 3600)  # a slow machine must not outlive it
     app = SpecmonApp(StillFeed(diverged()), keys={"view.log": "t", "view.lag": "X", "view.picture": "P"})
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.pause()

@@ -68,7 +68,7 @@ async def test_list_tells_which_reference_fits_the_baseline_that_runs(folder: Pa
         assert "now 62.9 tok/s at 1 running" in rows[1]
         assert [row.split()[:1] for row in rows[3:7]] == [["▸"], ["tuned"], ["untuned"], ["half"]]
         assert "−29.2 %" in rows[4]
-        assert "+0.0 %" in rows[5]
+        assert " 0.0 %" in rows[5]
         assert "cannot be read" in rows[6]
         await pilot.press("end")
         assert "it is not valid TOML" in text(app)
