@@ -51,6 +51,7 @@ ALLOWED: dict[str, set[str]] = {
         "errors",
         "monitor.announcing",
         "monitor.feed",
+        "monitor.held",
         "monitor.logpage",
         "monitor.moments",
         "monitor.phaserecords",

@@ -46,7 +46,7 @@ def test_memory_stays_where_a_day_of_live_lines_has_brought_it() -> None:
         end += len(data)
         picture = session.snapshot(float(first))
         assert picture.baseline is not None
-        assert len(picture.baseline.points) <= 4000
+        assert len(picture.baseline.points) <= 86_400 * 2 // 3 * 9 // 8 + 1
         assert len(picture.log) <= 1000
         assert len(picture.events) <= 200
         life = session.server("1").life

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from specmon.monitor.held import Measure
 from specmon.monitor.snapshot import Mark, MarkKind, SamplePoint, Snapshot
 from specmon.ui import plot
 from specmon.ui.chart import changed_span
@@ -26,19 +27,19 @@ def _points(values: list[tuple[float, float]], *, excluded: str | None = None, r
 
 def _rows(points: list[SamplePoint], *, ascii_only: bool = False, **more: object) -> list[str]:
     made = Plot(
-        tuple(sorted(points, key=lambda point: point.at)), (), plot.throughput, Window(END - 300, END, True), 0.0, 100.0
+        tuple(sorted(points, key=lambda point: point.at)), (), plot.THROUGHPUT, Window(END - 300, END, True), 0.0, 100.0
     )
     picture = draw(replace(made, **more), 60, 12, ascii_only=ascii_only)  # type: ignore[arg-type]  # fields of a Plot
     return ["".join(text for text, _ in row) for row in picture]
 
 
 @pytest.mark.parametrize("ascii_only", [False, True])
-@pytest.mark.parametrize("measure", [plot.throughput, plot.acceptance])
-def test_a_column_with_clean_samples_is_never_hollow(measure: plot.Measure, ascii_only: bool) -> None:
+@pytest.mark.parametrize("measure", [plot.THROUGHPUT, plot.ACCEPTANCE])
+def test_a_column_with_clean_samples_is_never_hollow(measure: Measure, ascii_only: bool) -> None:
     clean = _points([(END - 300 + i * 0.5, 80.0) for i in range(600)])
     # One in every column is left out, and the window ends with an idle stretch of left-out ones only.
     spoilt = _points([(END - 300 + i * 5 + 0.1, 40.0) for i in range(60)], excluded="after_prefill")
-    high = 100.0 if measure is plot.throughput else 2.5
+    high = 100.0 if measure is plot.THROUGHPUT else 2.5
     shown = "\n".join(_rows(clean + spoilt, measure=measure, high=high, ascii_only=ascii_only)[:-1])
     assert "◦" not in shown
     assert ("#" if ascii_only else "⣿") in shown
@@ -64,19 +65,19 @@ def _two_levels() -> Snapshot:
 
 def test_the_scale_fits_the_level_of_the_big_number_on_both_sides() -> None:
     found = _two_levels()
-    assert plot.shared_top(found, plot.throughput, [88.8]) == 100.0
+    assert plot.shared_top(found, plot.THROUGHPUT, [88.8]) == 100.0
     assert found.baseline is not None
     assert found.baseline.level is not None
     # Where that level has no sample in the window, the others set it.
     alone = replace(found.baseline, level=replace(found.baseline.level, running=2))
-    assert plot.shared_top(replace(found, baseline=alone), plot.throughput, []) == 4000.0
+    assert plot.shared_top(replace(found, baseline=alone), plot.THROUGHPUT, []) == 4000.0
 
 
 def test_other_levels_are_dim_and_a_note_says_so() -> None:
     own = _points([(END - 150 + i * 0.5, 80.0) for i in range(300)])
     near = _points([(END - 300 + i * 0.5, 40.0) for i in range(150)], running=2)
     beyond = _points([(END - 220 + i * 0.5, 900.0) for i in range(100)], running=8)
-    made = Plot((*near, *beyond, *own), (), plot.throughput, Window(END - 300, END, True), 0.0, 100.0, running=1)
+    made = Plot((*near, *beyond, *own), (), plot.THROUGHPUT, Window(END - 300, END, True), 0.0, 100.0, running=1)
     picture = draw(made, 90, 12)
     parts = {part for row in picture for _, part in row}
     assert {"other", "line"} <= parts
@@ -94,7 +95,7 @@ _marks = st.lists(st.builds(Mark, st.floats(END - 310, END), _kinds, st.just("")
 def test_no_mark_runs_through_the_name_of_the_reference(marks: list[Mark], width: int, line: float) -> None:
     points = _points([(END - 300 + i * 0.5, 60.0) for i in range(600)])
     made = Plot(
-        tuple(points), tuple(marks), plot.throughput, Window(END - 300, END, True), 0.0, 100.0, "", line, "ref 88.8"
+        tuple(points), tuple(marks), plot.THROUGHPUT, Window(END - 300, END, True), 0.0, 100.0, "", line, "ref 88.8"
     )
     rows = ["".join(text for text, _ in row) for row in draw(made, width, 12)]
     assert all(len(row) == width for row in rows)
@@ -143,7 +144,7 @@ def test_one_high_sample_of_thousands_is_drawn_at_its_height(
 ) -> None:
     values = [(END - 300 + i * 0.05, 20.0) for i in range(6000)]
     values[place] = (values[place][0], spike)
-    made = Plot(tuple(_points(values)), (), plot.throughput, Window(END - 300, END, False, True), 0.0, 100.0)
+    made = Plot(tuple(_points(values)), (), plot.THROUGHPUT, Window(END - 300, END, False, True), 0.0, 100.0)
     plain = draw(made, width, 12)
     top = next(row for row in range(11) if any(part == "line" for _, part in plain[row]))
     # A row of eleven stands for nine: the highest row with a line is the one of the spike.

@@ -13,7 +13,7 @@ from specmon.monitor.moments import moments_of
 from specmon.monitor.snapshot import MarkKind, Moment, Playback, SamplePoint, Severity, Snapshot
 from specmon.ui import timeview
 from specmon.ui.jumps import Goal, known_moments, target
-from specmon.ui.plot import Window, common_window, nearest, seen, side_window
+from specmon.ui.plot import Window, common_window, held_of, nearest, side_window
 from specmon.ui.timeview import FOLLOWS, WHOLE, TimeView, ending, nudged, on_sample, panned, pointed, window_of, zoomed
 
 from . import pictures
@@ -159,8 +159,8 @@ def test_no_value_is_read_where_no_sample_is_near() -> None:
 def test_points_after_a_window_of_the_past_are_not_seen() -> None:
     assert SESSION.baseline is not None
     window = Window(START + 100, START + 200, False, True)
-    found = seen(SESSION.baseline.points, window)
-    assert [found[0].at, found[-1].at] == [START + 100, START + 200]
+    found = held_of(SESSION.baseline.points).columns("tok_s", window.start, window.end, 100, None)
+    assert [place for place, column in enumerate(found.shown) if column is not None] == [*range(0, 100, 10), 99]
 
 
 def test_in_the_past_both_sides_have_one_clock() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from array import array
 from bisect import bisect_left
 from typing import TYPE_CHECKING
@@ -12,7 +13,6 @@ from specmon.analysis.lines import Batch, Floats, Integers, Lines
 from specmon.events import Block, Covers
 from specmon.monitor.life import Life
 from specmon.monitor.lives import CLOCK_BACKWARDS_S
-from specmon.monitor.trace import PlottedSample
 
 if TYPE_CHECKING:
     from specmon.monitor.history import History
@@ -114,12 +114,12 @@ def _show(
 ) -> None:
     """Points for the charts and marks for the log pane."""
     batch = lines.batch
-    columns = zip(
-        totals, batch.at.tolist(), batch.tok_s.tolist(), batch.running.tolist(), told_accept.tolist(), strict=True
+    total = np.array([math.nan if each is None else each for each in totals])
+    counts = np.isfinite(total) & np.isfinite(batch.at)  # a duplicate's line is of no rank that adds up
+    index = np.arange(first, first + len(total))
+    history.trace.extend(
+        life, *(each[counts] for each in (index, batch.at, total, batch.tok_s, batch.running, told_accept))
     )
-    for index, (total, at, tok_s, running, accept) in enumerate(columns, first):
-        if total is not None:
-            history.trace.add(PlottedSample(life, index, at, total, tok_s, running, accept))
     history.remember(zip(offsets, range(first, first + len(offsets)), strict=True), life)
 
 

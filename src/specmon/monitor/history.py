@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from specmon.analysis.horizon import LIVE
 from specmon.analysis.phasehistory import PhaseWindow
@@ -50,11 +51,13 @@ from specmon.monitor.happening import Happening
 from specmon.monitor.launch import Launch
 from specmon.monitor.life import Life
 from specmon.monitor.lives import Lives
-from specmon.monitor.sampleplaces import SamplePlaces
+from specmon.monitor.sampleplaces import SamplePlaces, excluded_word
 from specmon.monitor.snapshot import Mark, MarkKind, Severity
-from specmon.monitor.trace import PlottedSample, Trace, excluded_word
 from specmon.monitor.underway import Underway
 from specmon.secrets import hide_in_text
+
+if TYPE_CHECKING:
+    from specmon.monitor.trace import Trace
 
 _FULL_CACHE = 0.98  # usage from which waiting requests mean that the cache is the limit
 _NAN = math.nan
@@ -72,7 +75,7 @@ class History:
         self.chronicle = Chronicle(server)
         horizon = LIVE if is_watched else None
         self.lives = Lives(self._restarted, self.chronicle.withdraw_restart, horizon=horizon)
-        self.trace = Trace()
+        self._trace: Trace | None = None
         self.underway = Underway()
         self.answers = 0  # generation requests that the access log says were answered
         self.clashes: list[tuple[str, str]] = []  # engines: whose format reads a line, and whose could
@@ -81,6 +84,15 @@ class History:
         self.zone_s: int | None = None  # of the stamps at the moment, seconds east of UTC
         self._places = SamplePlaces()
         self._arrived_at: float | None = None  # of the block that is being taken in
+
+    @property
+    def trace(self) -> Trace:
+        """The samples for the charts."""
+        if self._trace is None:
+            from specmon.monitor.trace import Trace  # numpy, for those who draw
+
+            self._trace = Trace()
+        return self._trace
 
     def absorb(self, block: Block, arrived_at: float | None = None) -> None:
         """Put columns and events back into the order of their lines, and take them in.
@@ -220,7 +232,7 @@ class History:
         share = running if block.habits.covers is Covers.REQUEST else 1
         total = statistics.newest_tok_s(block.ranks[columns.rank[i]])
         if total is not None:
-            self.trace.add(PlottedSample(life, index, at, total * share, tok_s * share, running, accept))
+            self.trace.add(life, index, at, total * share, tok_s * share, running, accept)
         self.remember(((columns.offset[i], index),), life)
 
     def _prefill(self, columns: PrefillColumns, j: int, block: Block) -> None:

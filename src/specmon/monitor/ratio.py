@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
-from collections import defaultdict
 from dataclasses import dataclass
-from statistics import median
 
+from specmon.monitor.held import HeldSamples
 from specmon.monitor.snapshot import SamplePoint, Snapshot
 
 LEAST_SLICE_S = 5.0  # several samples of a server that writes twice a second
@@ -29,21 +27,10 @@ def ratio_points(snapshot: Snapshot, start: float, end: float, slice_s: float) -
     if base is None or spec is None or comparison is None or comparison.running is None:
         return ()
     low, high = comparison.running_range or (comparison.running, comparison.running)
-    first, last = math.ceil(start / slice_s), math.floor(end / slice_s)
-
-    def by_slice(points: tuple[SamplePoint, ...]) -> dict[int, list[float]]:
-        found: dict[int, list[float]] = defaultdict(list)
-        for point in points[bisect_left(points, first * slice_s, key=lambda point: point.at) :]:
-            if (place := math.floor(point.at / slice_s)) >= last:
-                break
-            if point.excluded is None and low <= point.running <= high and point.tok_s > 0:
-                found[place].append(point.tok_s)
-        return found
-
-    ours, theirs = by_slice(base.points), by_slice(spec.points)
+    ours, theirs = (HeldSamples.of(view.points).medians(start, end, slice_s, low, high) for view in (base, spec))
     made = []
     for place in sorted(ours.keys() & theirs.keys()):
-        speed = median(theirs[place])
         at = (place + 0.5) * slice_s
-        made.append(RatioPoint(at, speed, comparison.running, None, None, None, ratio=speed / median(ours[place])))
+        speed, ratio = theirs[place], theirs[place] / ours[place]
+        made.append(RatioPoint(at, speed, comparison.running, None, None, None, ratio=ratio))
     return tuple(made)

@@ -6,6 +6,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 
+from specmon.analysis.rules import Rule
 from specmon.monitor.life import Life
 
 HELD_PLACES = 65_536
@@ -79,3 +80,11 @@ class SamplePlaces:
         if place == len(self._positions) or self._positions[place] != position:
             return None
         return self._lives[self._owners[place]], self._indexes[place]
+
+
+def excluded_word(life: Life, index: int) -> str | None:
+    """The rule that leaves a sample out, None when it counts."""
+    if life.continues is not None:
+        return None  # its lines were read again as another life's, so this place in it means nothing
+    verdict = life.statistics.verdicts.of(index)
+    return None if verdict is None or verdict is Rule.CLEAN else verdict.word

@@ -7,7 +7,7 @@ are seconds since 1970 on the clock of the log that leads, `now` too (see `specm
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
@@ -212,7 +212,7 @@ class ServerView:
     clean: int = 0
     excluded: Figures = field(default_factory=lambda: MappingProxyType({}))
     unparsed: int = 0
-    points: tuple[SamplePoint, ...] = ()  # of all runs inside the held window, oldest first
+    points: Sequence[SamplePoint] = ()  # of all runs, oldest first; of the monitor, with the past before them
     marks: tuple[Mark, ...] = ()
     reference_tok_s: float | None = None  # at `level.running`, for the dotted line
     reference_cycle_ms: float | None = None

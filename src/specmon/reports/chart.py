@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
 
+from specmon.monitor.held import HeldSamples
+from specmon.monitor.held import Measure as Quantity
 from specmon.monitor.snapshot import Mark, Role, SamplePoint, ServerView
 from specmon.reports.times import stamp
 from specmon.visible import visible
@@ -18,6 +20,7 @@ _COLUMNS = WIDTH - _LEFT - _RIGHT
 # Blue and orange, as on the screen: people who see fewer colours tell these two apart.
 _COLOURS = {Role.BASELINE: "#2f6fde", Role.SPECULATIVE: "#d9730d", Role.UNKNOWN: "#6b7280"}
 _ABSURD = 1e11  # of a speed, a time, a moment: no server means it
+_MANY = 20_000  # samples, from which they are drawn by columns
 _STEPS = (1, 2, 2.5, 5, 10)
 
 
@@ -25,7 +28,7 @@ _STEPS = (1, 2, 2.5, 5, 10)
 class Measure:
     """What is drawn: its title with the unit, and how a sample gives it."""
 
-    name: str  # of the file
+    name: Quantity  # of the file too
     title: str
     value: Callable[[SamplePoint], float | None]
     from_zero: bool = True
@@ -89,10 +92,27 @@ class _Scale:
 
 
 def _points(measure: Measure, view: ServerView) -> Iterator[tuple[float, float, bool]]:
-    for point in view.points:
+    held = HeldSamples.of(view.points)
+    if len(held) > _MANY or len(held.buckets):
+        yield from _extremes(measure, held)
+        return
+    for point in held:
         value = measure.value(point)
         if value is not None and abs(value) < _ABSURD and abs(point.at) < _ABSURD:
             yield point.at, value, point.excluded is None
+
+
+def _extremes(measure: Measure, held: HeldSamples) -> Iterator[tuple[float, float, bool]]:
+    """Of a long past the least and the greatest of each column: no more could be seen."""
+    start, end = held.started_at, held.ended_at
+    if start is None or end is None or not -_ABSURD < start < end < _ABSURD:
+        return
+    found = held.columns(measure.name, start, end, _COLUMNS, None)
+    cell_s = (end - start) / _COLUMNS
+    clean = [(place, value, True) for place, column in enumerate(found.shown) for value in column or ()]
+    for place, value, is_clean in (*clean, *((place, value, False) for place, value in found.left_out)):
+        if abs(value) < _ABSURD:
+            yield start + (place + 0.5) * cell_s, value, is_clean
 
 
 def _reference(measure: Measure, views: Sequence[ServerView]) -> float | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
@@ -70,6 +72,14 @@ class Chart(Widget):
         if cell_s is None or self._drawn_window is None or not self._gutter <= x < self.size.width:
             return None
         return self._drawn_window.start + (x - self._gutter + 0.5) * cell_s
+
+    def cell_around(self, at: float) -> tuple[float, float]:
+        """The time of the column that holds a moment; nothing but the moment where nothing is drawn."""
+        cell_s, window = self.cell_s, self._drawn_window
+        if cell_s is None or window is None:
+            return at, at
+        start = window.start + math.floor((at - window.start) / cell_s) * cell_s
+        return start, start + cell_s
 
     def on_click(self, event: events.Click) -> None:
         """The column under the pointer is a moment."""

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from specmon.monitor.snapshot import SamplePoint
+from specmon.monitor.held import ChartColumns
 from specmon.ui import braille
-from specmon.ui.plot import Plot, Window, join_limit, seen
+from specmon.ui.plot import Plot, Window, held_of, join_limit
 from specmon.ui.timeaxis import MARK_SIGNS, cell_of, marks_by_cell, time_axis
 
 Run: TypeAlias = tuple[str, str]  # text, part
@@ -63,32 +63,16 @@ def draw(plot: Plot, width: int, height: int, *, ascii_only: bool = False) -> Pi
     return tuple(drawn)
 
 
-def _sorted_out(plot: Plot, window: Window) -> tuple[list[tuple[float, float]], ...]:
-    """Time and value of the samples: of the level that is shown, of other levels, left out."""
-    shown: list[tuple[float, float]] = []
-    other: list[tuple[float, float]] = []
-    left_out: list[tuple[float, float]] = []
-
-    def place(point: SamplePoint) -> list[tuple[float, float]]:
-        return left_out if point.excluded is not None else shown if plot.is_shown(point) else other
-
-    for point in seen(plot.points, window):
-        value = plot.measure(point)
-        if value is not None and math.isfinite(value) and point.at <= window.end:
-            place(point).append((point.at, value))
-    return shown, other, left_out
-
-
 def _grid(plot: Plot, window: Window, cells: int, rows: int, ascii_only: bool) -> list[Cells]:
-    shown, other, left_out = _sorted_out(plot, window)
-    cell_s = window.span_s / cells
+    held = held_of(plot.points)
+    drawn = held.columns(plot.measure, window.start, window.end, cells * 2, plot.running, plot.high)
     marks = marks_by_cell(plot.marks, window, cells)
     grid: list[Cells] = [[(" ", "blank")] * cells for _ in range(rows)]
-    _draw_others(plot, window, grid, other, ascii_only)
+    _draw_others(plot, grid, drawn, ascii_only)
     walls = {2 * cell + side for cell in marks for side in (0, 1)}
-    found = braille.columns(shown, window.start, window.end, cells * 2)
-    taken = {index // 2 for index, column in enumerate(found) if column is not None}
-    found = braille.bridge(found, join_limit(shown, cell_s / 2), frozenset(walls))
+    taken = {index // 2 for index, column in enumerate(drawn.shown) if column is not None}
+    has_shown = bool(taken)
+    found = braille.bridge(drawn.shown, join_limit(drawn.usual_gap_s, window.span_s / cells / 2), frozenset(walls))
     line, area = braille.raster(found, plot.low, plot.high, rows)
     lines, areas = (_ASCII_LINES, _ASCII_AREAS) if ascii_only else (_LINES, _AREAS)
     for target, strokes, fills in zip(grid, line, area, strict=True):
@@ -97,21 +81,24 @@ def _grid(plot: Plot, window: Window, cells: int, rows: int, ascii_only: bool) -
                 target[cell] = lines[stroke | fill]
             elif fill:
                 target[cell] = areas[fill]
+    others = {index // 2 for index, column in enumerate(drawn.other) if column is not None}
+    others |= {index // 2 for index in drawn.beyond}
     # A column is hollow only where every sample of it is left out: zoomed out, one in forty would hide all the others.
-    taken |= {_cell(at, window, cells) for at, _ in other}
-    for at, value in left_out:
-        if (cell := _cell(at, window, cells)) not in taken:
-            grid[_place(plot, value, rows)][cell] = ("◦", "excluded")
+    taken |= others
+    for index, value in drawn.left_out:
+        if index // 2 not in taken:
+            grid[_place(plot, value, rows)][index // 2] = ("◦", "excluded")
     for cell, kind in marks.items():
         for row in range(rows):
             grid[row][cell] = (MARK_SIGNS[kind], f"mark-{kind}")
     # Words last, and only where nothing runs through them.
-    if not shown:
-        what = "clean sample" if plot.running is None or not other else f"clean sample at {plot.running} running"
-        _write_centred(grid, f"no {what} in this window" if other or left_out else plot.none_text)
+    if not has_shown:
+        what = "clean sample" if plot.running is None or not others else f"clean sample at {plot.running} running"
+        is_empty = not others and not drawn.left_out
+        _write_centred(grid, plot.none_text if is_empty else f"no {what} in this window")
     _draw_reference(plot, grid)
-    if other and shown:
-        _note_others(plot, grid, max(value for _, value in other) > plot.high)
+    if others and has_shown:
+        _note_others(plot, grid, bool(drawn.beyond))
     if plot.cursor is not None and (cursor := cell_of(plot.cursor, window, cells)) is not None:
         for row in range(rows):
             char, _ = grid[row][cursor]
@@ -120,31 +107,19 @@ def _grid(plot: Plot, window: Window, cells: int, rows: int, ascii_only: bool) -
     return grid
 
 
-def _cell(at: float, window: Window, cells: int) -> int:
-    return min(cells - 1, int((at - window.start) / window.span_s * cells))
-
-
 def _place(plot: Plot, value: float, rows: int) -> int:
     return rows - 1 - braille.dot_row(value, plot.low, plot.high, rows * 4) // 4
 
 
-def _draw_others(
-    plot: Plot, window: Window, grid: list[Cells], other: Sequence[tuple[float, float]], ascii_only: bool
-) -> None:
+def _draw_others(plot: Plot, grid: list[Cells], drawn: ChartColumns, ascii_only: bool) -> None:
     """Samples of other levels: faint dots, and an arrow at the upper edge for those beyond the scale."""
-    if not other:
-        return
-    cells, rows = len(grid[0]), len(grid)
-    inside = [(at, value) for at, value in other if value <= plot.high]
-    found = braille.columns(inside, window.start, window.end, cells * 2)
-    line, _ = braille.raster(found, plot.low, plot.high, rows)
-    for row in range(rows):
-        for cell in range(cells):
-            if line[row][cell]:
-                grid[row][cell] = ("-" if ascii_only else braille.glyph(line[row][cell]), "other")
-    for at, value in other:
-        if value > plot.high:
-            grid[0][_cell(at, window, cells)] = ("↑", "other")
+    line, _ = braille.raster(drawn.other, plot.low, plot.high, len(grid))
+    for target, strokes in zip(grid, line, strict=True):
+        for cell, stroke in enumerate(strokes):
+            if stroke:
+                target[cell] = ("-" if ascii_only else braille.glyph(stroke), "other")
+    for index in drawn.beyond:
+        grid[0][index // 2] = ("↑", "other")
 
 
 def _note_others(plot: Plot, grid: list[Cells], are_beyond: bool) -> None:

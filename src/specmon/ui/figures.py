@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from datetime import UTC, datetime
 
 from specmon.shares import signed_percent
 
 NONE = "–"
+_FIRST_DATED_S = 10 * 365 * 86400.0  # no log is older; stamps below count from some day
 
 
 def tok_s(value: float | None, width: int = 0) -> str:
@@ -62,6 +64,20 @@ def clock(at: float | None) -> str:
         return "--:--:--"
     seconds = math.floor(at) % 86400
     return f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
+
+
+def moment(at: float | None, beside: float | None) -> str:
+    """The time of day, after the date where that is another one than that of `beside`."""
+    if at is None or beside is None or not math.isfinite(at) or at // 86400 == beside // 86400:
+        return clock(at)
+    return f"{day(at)} {clock(at)}"
+
+
+def day(at: float) -> str:
+    """The date of a moment without its year: `02-27`; `day 2` on a clock that knows none."""
+    if not 0 <= at < 253_402_300_800 or at < _FIRST_DATED_S:
+        return f"day {at // 86400 + 1:.0f}"
+    return datetime.fromtimestamp(at, UTC).strftime("%m-%d")
 
 
 def age(seconds: float | None) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
+from statistics import median
 
 from textual.content import Content
 
@@ -53,11 +55,11 @@ def history_rows(
     # The smallest first, so that what matters most stands on top and has its name where its line ends.
     names.sort(key=lambda name: _newest(windows, name))
     for name in names:
-        points = [(window.at, window.ms[name]) for window in windows if name in window.ms]
+        times = [window.at for window in windows if name in window.ms]
         columns: list[braille.Column] = [
             None if each is None or name not in each.ms else (each.ms[name], each.ms[name]) for each in slices
         ]
-        columns = braille.bridge(columns, join_limit(points, (end - start) / (cells * 2)))
+        columns = braille.bridge(columns, join_limit(_usual_gap_s(times), (end - start) / (cells * 2)))
         line, _ = braille.raster(columns, 0.0, top_ms, rows)
         for row in range(rows):
             for cell, mask in enumerate(line[row][:cells]):
@@ -87,6 +89,11 @@ def history_rows(
     axis = left + "─" * max(1, cells - len(left) - len(right)) + right if cells >= 18 else "─" * cells
     drawn.append(Content.assemble(("0".rjust(room), "$quiet"), ("┼", "$faint"), (axis[:cells], "$quiet")))
     return drawn
+
+
+def _usual_gap_s(times: Sequence[float]) -> float | None:
+    gaps = [after - before for before, after in pairwise(times) if after > before]
+    return median(gaps[-200:]) if gaps else None
 
 
 def top_of(histories: Sequence[Sequence[PhaseWindow]]) -> float:

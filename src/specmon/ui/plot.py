@@ -7,35 +7,22 @@ server was stopped to start the other) gets the window of its own last samples, 
 from __future__ import annotations
 
 import math
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from statistics import median
-from typing import TypeAlias
 
+from specmon.monitor.held import HeldSamples, Measure
 from specmon.monitor.snapshot import Mark, SamplePoint, ServerView, Snapshot
 from specmon.ui import braille
 
-Measure: TypeAlias = Callable[[SamplePoint], "float | None"]
+THROUGHPUT: Measure = "tok_s"  # what the speed chart draws
+CYCLE: Measure = "cycle_ms"
+ACCEPTANCE: Measure = "accept_len"
 
 _SPANS_S = (60.0, 120.0, 300.0, 600.0, 900.0, 1800.0)
-
-
-def throughput(point: SamplePoint) -> float | None:
-    """What the speed chart draws."""
-    return point.tok_s
-
-
-def cycle(point: SamplePoint) -> float | None:
-    """What the cycle chart draws."""
-    return point.cycle_ms
-
-
-def acceptance(point: SamplePoint) -> float | None:
-    """What the acceptance chart draws."""
-    return point.accept_len
+# A column of a longer window stands for ten seconds and more: it is drawn when they are over, not with every sample.
+_WIDE_S = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +44,7 @@ class Window:
 class Plot:
     """One chart: its points, its window and its scale."""
 
-    points: tuple[SamplePoint, ...]
+    points: Sequence[SamplePoint]
     marks: tuple[Mark, ...]
     measure: Measure
     window: Window
@@ -70,10 +57,6 @@ class Plot:
     cursor: float | None = None  # a moment that is pointed at
     none_text: str = "no samples yet"  # where there is nothing to draw
 
-    def is_shown(self, point: SamplePoint) -> bool:
-        """Whether a clean point belongs to the level that the big number stands for."""
-        return self.running is None or point.running == self.running
-
 
 def sides(snapshot: Snapshot) -> list[ServerView]:
     """The servers that are compared, as far as there are any."""
@@ -85,11 +68,12 @@ def common_window(snapshot: Snapshot) -> Window:
     views = [view for view in sides(snapshot) if view.points]
     if not views:
         return Window(snapshot.now - _SPANS_S[0], snapshot.now, True)
-    newest = max(view.points[-1].at for view in views)
+    ends = [(held.started_at or 0.0, held.ended_at or 0.0) for held in (held_of(view.points) for view in views)]
+    newest = max(ended for _, ended in ends)
     # A server's clock may be in another zone than ours; then its own newest sample is "now".
     ends_now = 0 <= snapshot.now - newest <= _SPANS_S[-1]
     end = snapshot.now if ends_now else newest
-    recent = [view.points[0].at for view in views if view.points[-1].at >= end - _SPANS_S[-1]]
+    recent = [started for started, ended in ends if ended >= end - _SPANS_S[-1]]
     held = end - min(recent)
     span = next((span for span in _SPANS_S if held <= span), _SPANS_S[-1])
     return Window(end - span, end, ends_now)
@@ -106,19 +90,30 @@ def side_window(view: ServerView, common: Window, *, is_past: bool = False) -> W
     return Window(end - common.span_s, end, False)
 
 
-_tops: deque[tuple[tuple[Snapshot, Measure, object], float]] = deque(maxlen=4)
+_tops: deque[tuple[tuple[object, ...], tuple[HeldSamples, ...], float]] = deque(maxlen=8)
+_known: deque[tuple[Sequence[SamplePoint], HeldSamples]] = deque(maxlen=8)
+
+
+def held_of(points: Sequence[SamplePoint]) -> HeldSamples:
+    """Samples as what can be asked for their extremes; those of the monitor are that already."""
+    if isinstance(points, HeldSamples):
+        return points
+    for known, held in _known:
+        if known is points:
+            return held
+    _known.append((points, HeldSamples.of(points)))
+    return _known[-1][1]
+
+
+def points_of(view: ServerView, window: Window) -> HeldSamples:
+    """What a chart of this window draws: of a long one, no slot of time that still goes on."""
+    held = held_of(view.points)
+    return held.by_slots if window.span_s >= _WIDE_S else held
 
 
 def shown_level(view: ServerView) -> int | None:
     """The level that the server's big number stands for."""
     return None if view.level is None else view.level.running
-
-
-def seen(points: Sequence[SamplePoint], window: Window) -> Sequence[SamplePoint]:
-    """The points inside the window."""
-    first = bisect_left(points, window.start, key=_at)
-    # One that ends now has no later ones; a server's clock may be a little ahead of ours.
-    return points[first:] if window.ends_now else points[first : bisect_right(points, window.end, key=_at)]
 
 
 def _at(point: SamplePoint) -> float:
@@ -145,30 +140,34 @@ def shared_top(
     is_past: bool = False,
 ) -> float:
     """The upper end of the axis that both sides share: it fits the level of the big numbers, not every level."""
-    for known, result in _tops:
-        # Both sides ask for the same picture; the snapshot is compared by identity, it is never changed.
-        if known[0] is snapshot and known[1] is measure and known[2] == (tuple(references), low, window):
-            return result
     common = window or common_window(snapshot)
+    views = sides(snapshot)
+    parts = [(view, side_window(view, common, is_past=is_past)) for view in views]
+    asked = [(points_of(view, own), *_asked(own), shown_level(view)) for view, own in parts]
+    key = (measure, tuple(references), low, tuple((id(held), *more) for held, *more in asked))
+    for known, _, result in _tops:
+        if known == key:
+            return result
     values = [value for value in references if value is not None and math.isfinite(value)]
-    for view in sides(snapshot):
-        found = [
-            (point.running, value)
-            for point in seen(view.points, side_window(view, common, is_past=is_past))
-            if point.excluded is None and (value := measure(point)) is not None and math.isfinite(value)
-        ]
-        running = shown_level(view)
-        shown = [value for at, value in found if at == running] or [value for _, value in found]
-        values.extend(shown[-4000:])
+    for held, start, end, running in asked:
+        if (greatest := held.greatest(measure, start, end, running)) is not None:
+            values.append(greatest)
     top = braille.nice_top(max(values, default=low), low)
-    _tops.append(((snapshot, measure, (tuple(references), low, window)), top))
+    # The points are kept with it, so that no others get their place in memory.
+    _tops.append((key, tuple(held for held, *_ in asked), top))
     return top
 
 
-def join_limit(clean: Sequence[tuple[float, float]], step: float) -> int:
+def _asked(window: Window) -> tuple[float, float]:
+    """From when to when a scale is made; of a long window to ten seconds, so that it need not be made each time."""
+    # One that ends now has no later ones; a server's clock may be a little ahead of ours.
+    end = math.inf if window.ends_now else window.end
+    return (window.start // 10 * 10 if window.span_s >= _WIDE_S else window.start), end
+
+
+def join_limit(usual_gap_s: float | None, step: float) -> int:
     """How many dot columns apart two samples may lie and still be one line: three usual gaps."""
-    gaps = [after[0] - before[0] for before, after in pairwise(clean) if after[0] > before[0]]
-    return max(2, math.ceil(3 * median(gaps[-200:]) / step)) if gaps else 2
+    return max(2, math.ceil(3 * usual_gap_s / step)) if usual_gap_s is not None else 2
 
 
 def trend(
@@ -176,9 +175,9 @@ def trend(
 ) -> str:
     """The speed of one server as one row of blocks, for narrow terminals."""
     own = side_window(view, window, is_past=is_past)
-    clean = [p for p in seen(view.points, own) if p.excluded is None]
-    running = shown_level(view)
-    values = [(p.at, p.tok_s) for p in clean if p.running == running] or [(p.at, p.tok_s) for p in clean]
-    found = braille.columns(values, own.start, own.end, width)
-    found = braille.bridge(found, join_limit(values, own.span_s / max(1, width)))
-    return braille.sparkline(found, 0.0, high, ascii_only=ascii_only)
+    held, running = points_of(view, own), shown_level(view)
+    if not held.has_level(own.start, own.end, running):
+        running = None
+    found = held.columns(THROUGHPUT, own.start, own.end, width, running)
+    columns = braille.bridge(found.shown, join_limit(found.usual_gap_s, own.span_s / max(1, width)))
+    return braille.sparkline(columns, 0.0, high, ascii_only=ascii_only)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from specmon.monitor.held import Measure
 from specmon.monitor.snapshot import Role, ServerView, Snapshot
 from specmon.ui import figures, plot
-from specmon.ui.plot import Measure, Plot
+from specmon.ui.plot import Plot
 from specmon.ui.timeview import TimeView, window_of
 
 
@@ -13,7 +14,7 @@ def speed_plot(snapshot: Snapshot, view: ServerView, time_view: TimeView) -> Plo
     line = view.reference_tok_s if view.role is Role.BASELINE else None
     name = "" if line is None else f"ref {figures.tok_s(line)}"
     references = [side.reference_tok_s for side in plot.sides(snapshot)]
-    return _plot(snapshot, view, time_view, plot.throughput, references, line, name, unit="tok/s")
+    return _plot(snapshot, view, time_view, plot.THROUGHPUT, references, line, name, unit="tok/s")
 
 
 def cycle_plot(snapshot: Snapshot, view: ServerView, time_view: TimeView) -> Plot:
@@ -21,7 +22,7 @@ def cycle_plot(snapshot: Snapshot, view: ServerView, time_view: TimeView) -> Plo
     line = view.reference_cycle_ms if view.role is Role.BASELINE else None
     name = "" if line is None else f"ref {figures.ms(line)}"
     references = [side.reference_cycle_ms for side in plot.sides(snapshot)]
-    return _plot(snapshot, view, time_view, plot.cycle, references, line, name, unit="ms")
+    return _plot(snapshot, view, time_view, plot.CYCLE, references, line, name, unit="ms")
 
 
 def accept_plot(snapshot: Snapshot, view: ServerView, time_view: TimeView) -> Plot:
@@ -33,7 +34,7 @@ def accept_plot(snapshot: Snapshot, view: ServerView, time_view: TimeView) -> Pl
         line, name = None, ""
     references = [None if comparison is None else comparison.break_even_accept_len]
     none_text = "no accept length: a baseline drafts nothing" if view.role is Role.BASELINE else ""
-    return _plot(snapshot, view, time_view, plot.acceptance, references, line, name, low=1.0, none_text=none_text)
+    return _plot(snapshot, view, time_view, plot.ACCEPTANCE, references, line, name, low=1.0, none_text=none_text)
 
 
 BY_MEASURE = (speed_plot, cycle_plot, accept_plot)  # in the order of `timeview.MEASURES`
@@ -53,11 +54,12 @@ def _plot(
     none_text: str = "",
 ) -> Plot:
     common, is_past = window_of(snapshot, time_view), time_view.is_past
+    own = plot.side_window(view, common, is_past=is_past)
     return Plot(
-        view.points,
+        plot.points_of(view, own),
         view.marks,
         measure,
-        plot.side_window(view, common, is_past=is_past),
+        own,
         low,
         plot.shared_top(snapshot, measure, references, low, window=common, is_past=is_past),
         unit,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from specmon.monitor.snapshot import Mark, MarkKind
@@ -10,6 +11,9 @@ from specmon.ui.plot import Window
 
 MARK_SIGNS = {MarkKind.RESTART: "│", MarkKind.GAP: "┊", MarkKind.CRASH: "┃", MarkKind.DRIFT: "╎"}
 _ORDER = (MarkKind.CRASH, MarkKind.RESTART, MarkKind.GAP, MarkKind.DRIFT)
+
+_DAY_S = 86400.0
+_DAY_CELLS = 9  # that a date should have for itself
 
 
 def marks_by_cell(marks: Sequence[Mark], window: Window, cells: int) -> dict[int, MarkKind]:
@@ -36,8 +40,8 @@ def time_axis(marks: Sequence[Mark], window: Window, cells: int, cursor: int | N
     if cursor is not None:
         row[cursor] = ("▲", "cursor")
     stands = marks_by_cell(marks, window, cells)
-    right = "now" if window.ends_now else figures.clock(window.end)
-    left = _span(window.span_s) if window.ends_now else figures.clock(window.start)
+    right = "now" if window.ends_now else figures.moment(window.end, window.start)
+    left = _span(window.span_s) if window.ends_now else figures.moment(window.start, window.end)
 
     def write(start: int, text: str, part: str) -> bool:
         """Write where nothing stands, a cell of the axis free at either end; the own mark may touch."""
@@ -66,8 +70,22 @@ def time_axis(marks: Sequence[Mark], window: Window, cells: int, cursor: int | N
         if before < 0 or row[before][1] == "axis":
             write(cell - len(word), word, part)
     # Last: what happened is worth more than how far back it goes.
+    for cell, text in _days(window, cells):
+        write(cell, text, "label")
     write(0, left, "label")
     return row
+
+
+def _days(window: Window, cells: int) -> list[tuple[int, str]]:
+    """Where days begin, with their dates; of very many every second, third and so on."""
+    first, last = math.floor(window.start / _DAY_S) + 1, math.floor(window.end / _DAY_S)
+    step = max(1, math.ceil((last - first + 1) * _DAY_CELLS / cells))
+    found = []
+    for number in range(first, last + 1):
+        cell = cell_of(number * _DAY_S, window, cells)
+        if number % step == 0 and cell is not None:
+            found.append((cell, f"╵{figures.day(number * _DAY_S)}"))
+    return found
 
 
 def _span(seconds: float) -> str:
@@ -78,4 +96,6 @@ def span(seconds: float) -> str:
     """A length of time in its own unit: `30 s`, `15 min`, `2 h`."""
     if seconds < 60:
         return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.3g} h"
+    if seconds < 7200:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.3g} h" if seconds < 2 * _DAY_S else f"{seconds / _DAY_S:.3g} days"

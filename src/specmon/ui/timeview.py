@@ -6,14 +6,15 @@ A view that nobody moved follows the newest sample, in a span that holds what th
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median
 
 from specmon.monitor.snapshot import SamplePoint, Snapshot
-from specmon.ui.plot import Window, common_window, nearest, sides
+from specmon.ui.plot import Window, common_window, held_of, nearest, sides
 
-SPANS_S = (60.0, 120.0, 300.0, 600.0, 900.0, 1800.0, 3600.0, 7200.0, 21600.0, 43200.0, 86400.0, 604800.0)
+SPANS_S = (60.0, 120.0, 300.0, 600.0, 900.0, 1800.0, 3600.0, 7200.0, 21600.0, 43200.0, 86400.0, 259200.0, 604800.0)
 WHOLE = math.inf  # the span of all that is held
 MEASURES = ("tok/s", "cycle ms", "accept length")
 _USUAL = 24  # samples on either side that tell how far apart they usually lie
@@ -38,8 +39,9 @@ FOLLOWS = TimeView()
 
 
 def oldest(snapshot: Snapshot) -> float | None:
-    """The time of the oldest sample that is held."""
-    return min((view.points[0].at for view in sides(snapshot) if view.points), default=None)
+    """The time of the oldest sample that is held, whole or in a bucket."""
+    starts = [held_of(view.points).started_at for view in sides(snapshot)]
+    return min((start for start in starts if start is not None), default=None)
 
 
 def window_of(snapshot: Snapshot, view: TimeView) -> Window:
@@ -126,17 +128,21 @@ def nudged(view: TimeView, snapshot: Snapshot, seconds: float) -> TimeView:
 
 def on_sample(view: TimeView, snapshot: Snapshot, steps: int) -> TimeView:
     """Put the cursor on the next sample of either server, or the one before; without a cursor on the newest."""
-    window = window_of(snapshot, view)
-    here = view.cursor
-    times = [point.at for side in sides(snapshot) for point in side.points]
+    window, here = window_of(snapshot, view), view.cursor
+    held = [held_of(side.points) for side in sides(snapshot)]
     if here is None:
-        inside = [at for at in times if window.start <= at <= window.end]
-        return pointed(view, snapshot, max(inside, default=window.end))
-    later = [at for at in times if at > here] if steps > 0 else [-at for at in times if at < here]
-    return pointed(view, snapshot, abs(min(later))) if later else view
+        newest = [each.before(math.nextafter(window.end, math.inf)) for each in held]
+        return pointed(
+            view, snapshot, max((at for at in newest if at is not None and at >= window.start), default=window.end)
+        )
+    if steps > 0:
+        found = min((at for each in held if (at := each.after(here)) is not None), default=None)
+    else:
+        found = max((at for each in held if (at := each.before(here)) is not None), default=None)
+    return view if found is None else pointed(view, snapshot, found)
 
 
-def sample_under(points: tuple[SamplePoint, ...], at: float, cell_s: float) -> SamplePoint | None:
+def sample_under(points: Sequence[SamplePoint], at: float, cell_s: float) -> SamplePoint | None:
     """The sample nearest to a moment; None where the next one lies further off than half a cell or a usual gap."""
     index = nearest(points, at)
     if index is None:

@@ -67,16 +67,15 @@ def _window(snapshot: Snapshot, view: TimeView, width: int) -> list[Piece]:
     if view.measure:
         words.append(piece((MEASURES[view.measure], "$foreground"), rank=3))
     if view.is_past:
-        until = f"–{figures.clock(window.end)}" if width >= 72 else ""
-        words.append(
-            piece((f" PAST {figures.clock(window.start)}{until} · 0 follows ", "bold $caution reverse"), rank=1)
-        )
+        start, end = (figures.moment(at, snapshot.now) for at in (window.start, window.end))
+        until = f"–{end}" if width >= 72 else ""
+        words.append(piece((f" PAST {start}{until} · 0 follows ", "bold $caution reverse"), rank=1))
     elif view.span_s is not None:
         words.append(
             piece((f"{'all ' if math.isinf(view.span_s) else ''}{span(window.span_s)}", "$foreground"), rank=2)
         )
     if view.cursor is not None:
-        words.append(piece((f"▲ {figures.clock(view.cursor)}", "bold $foreground"), rank=1))
+        words.append(piece((f"▲ {figures.moment(view.cursor, snapshot.now)}", "bold $foreground"), rank=1))
     return words
 
 

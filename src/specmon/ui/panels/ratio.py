@@ -9,7 +9,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.reactive import reactive
 
-from specmon.monitor.ratio import LEAST_SLICE_S, RatioPoint, ratio_points
+from specmon.monitor.ratio import LEAST_SLICE_S, ratio_points
 from specmon.monitor.snapshot import EMPTY, Mark, SamplePoint, Snapshot
 from specmon.ui import braille, figures, plot
 from specmon.ui.chart import Chart
@@ -19,10 +19,6 @@ from specmon.ui.row import fit, piece
 from specmon.ui.timeview import FOLLOWS, TimeView, window_of
 
 _SLICES = 120  # in a window, about
-
-
-def _ratio(point: SamplePoint) -> float | None:
-    return point.ratio if isinstance(point, RatioPoint) else None
 
 
 class Ratio(Vertical):
@@ -36,7 +32,7 @@ class Ratio(Vertical):
         self._look = look
         self._title: Content | None = None
         self._made_of: tuple[object, ...] = ()
-        self._points: tuple[RatioPoint, ...] = ()
+        self._ratios: tuple[SamplePoint, ...] = ()  # with the ratio in the place of the speed
         self._marks: tuple[Mark, ...] = ()
 
     def compose(self) -> ComposeResult:
@@ -69,14 +65,25 @@ class Ratio(Vertical):
         if self._title is None or not made.is_same(self._title):
             self._title = made
             self.border_title = made
-        low, high = _scale([point.ratio for point in self._points])
+        low, high = _scale([point.tok_s for point in self._ratios])
         marks = tuple(mark for view in plot.sides(snapshot) for mark in view.marks)
         if marks != self._marks:
             self._marks = marks
         cursor, why = self.time_view.cursor, _why_none(snapshot)
         self.query_one(Chart).show(
             plot.Plot(
-                self._points, self._marks, _ratio, window, low, high, "", 1.0, "break-even 1.0", None, cursor, why
+                self._ratios,
+                self._marks,
+                plot.THROUGHPUT,
+                window,
+                low,
+                high,
+                "",
+                1.0,
+                "break-even 1.0",
+                None,
+                cursor,
+                why,
             )
         )
 
@@ -89,7 +96,8 @@ class Ratio(Vertical):
         made_of = (window.start // slice_s, window.end // slice_s, slice_s, level, names)
         if made_of != self._made_of:
             self._made_of = made_of
-            self._points = ratio_points(snapshot, window.start, window.end, slice_s)
+            found = ratio_points(snapshot, window.start, window.end, slice_s)
+            self._ratios = tuple(SamplePoint(each.at, each.ratio, each.running, None, None) for each in found)
 
 
 def _scale(ratios: list[float]) -> tuple[float, float]:

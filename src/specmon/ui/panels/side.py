@@ -15,7 +15,7 @@ from specmon.ui.chart import Chart
 from specmon.ui.layout import Form, Plan
 from specmon.ui.look import Look
 from specmon.ui.panel import Panel
-from specmon.ui.readout import readout
+from specmon.ui.readout import Cursor, readout
 from specmon.ui.row import Piece, first_that_fits, fit, flow, piece, visible
 from specmon.ui.sideplots import BY_MEASURE, cycle_plot, speed_plot
 from specmon.ui.timeview import FOLLOWS, MEASURES, TimeView, window_of
@@ -184,7 +184,7 @@ class Figures(Panel):
         facts.append(piece((view.name, "$quiet"), rank=3))
         window, is_past = window_of(self.snapshot, self.time_view), self.time_view.is_past
         references = [view.reference_tok_s]
-        top = plot.shared_top(self.snapshot, plot.throughput, references, window=window, is_past=is_past)
+        top = plot.shared_top(self.snapshot, plot.THROUGHPUT, references, window=window, is_past=is_past)
         cells = max(6, min(24, width - 40))
         line = plot.trend(view, window, top, cells, is_past=is_past, ascii_only=self.look.ascii_only)
         shape = piece((line, f"{self._colour} dim" if view.is_stale else self._colour), rank=2)
@@ -260,10 +260,11 @@ class Side(Vertical):
             choices = [[*title, piece((source, "$quiet"))] for source in (view.source, tail)] + choices
         foot = fit(state, room, gap=" · ")
         if view is not None and self.time_view.cursor is not None:
-            cell_s = self.query_one(".speed", Chart).cell_s or 0.0
-            at = self.time_view.cursor
-            short = readout(view, at, cell_s, self.role, is_short=True)
-            foot = first_that_fits(room, readout(view, at, cell_s, self.role), short)
+            at, now = self.time_view.cursor, self.snapshot.now
+            is_on_sample = any(plot.held_of(side.points).has_sample_at(at) for side in plot.sides(self.snapshot))
+            cursor = Cursor(at, *self.query_one(".speed", Chart).cell_around(at), is_on_sample)
+            short = readout(view, cursor, self.role, now, is_short=True)
+            foot = first_that_fits(room, readout(view, cursor, self.role, now), short)
         words = (first_that_fits(room, *choices), foot)
         if self._words is None or not all(a.is_same(b) for a, b in zip(words, self._words, strict=True)):
             self._words = words
