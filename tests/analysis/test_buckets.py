@@ -6,7 +6,7 @@ from itertools import pairwise
 from statistics import median
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from specmon.analysis.buckets import BUCKET, HIGH, LOW, MEASURES, MIDDLE, MIXED, MOST_LEVELS, Samples, fold, merged
@@ -35,7 +35,6 @@ def samples(lines: list[tuple[float, float, float, int, int]]) -> Samples:
 
 
 @given(_lines, st.data())
-@settings(max_examples=60)
 def test_portions_of_whole_slots_in_any_order_give_the_same(
     lines: list[tuple[float, float, float, int, int]], data: st.DataObject
 ) -> None:
@@ -48,7 +47,6 @@ def test_portions_of_whole_slots_in_any_order_give_the_same(
 
 
 @given(_lines)
-@settings(max_examples=60)
 def test_a_bucket_tells_count_minimum_median_and_maximum_of_its_samples(
     lines: list[tuple[float, float, float, int, int]],
 ) -> None:
@@ -69,7 +67,6 @@ def test_a_bucket_tells_count_minimum_median_and_maximum_of_its_samples(
 
 
 @given(_lines, st.lists(st.integers(0, 60), max_size=3), st.sampled_from([None, 10.0, 60.0]))
-@settings(max_examples=60)
 def test_slots_that_are_folded_twice_keep_counts_and_extremes(
     lines: list[tuple[float, float, float, int, int]], cuts: list[int], span_s: float | None
 ) -> None:

@@ -18,6 +18,7 @@ MIXED = -1  # the B of a bucket of several rare levels
 MOST_LEVELS = 4  # of a slot, that have a bucket of their own
 MEASURES = ("tok_s", "cycle_ms", "accept_len")
 LOW, MIDDLE, HIGH = 0, 1, 2  # in a bucket's figures
+_ABSURD = 1e38  # no server means it, and a bucket cannot hold much more
 _RULES = 16  # more than there are
 
 Floats = npt.NDArray[np.float64]
@@ -71,9 +72,7 @@ def fold(samples: Samples, span_s: float = SLOT_S) -> Buckets:
     made["rule"] = _commonest(group, samples.rule, np.ones(len(group)), len(first))
     for name in MEASURES:
         values = getattr(samples, name)
-        with np.errstate(over="ignore"):
-            values = values.astype(np.float32)  # no server means what is too large for it
-        made[name] = extremes(group, np.where(np.isfinite(values), values, np.nan).astype(np.float64), len(first))
+        made[name] = extremes(group, np.where(np.abs(values) < _ABSURD, values, np.nan), len(first))
     return made
 
 
