@@ -142,6 +142,32 @@ async def test_lines_that_come_while_the_past_is_read_are_there_once(follow: Fol
     assert found == document(read_whole(source.name, log.read_bytes()))
 
 
+@pytest.mark.parametrize("room_bytes", [1 << 20, 60_000])
+async def test_lines_of_the_past_stand_in_the_log_once_and_in_order(tmp_path: Path, room_bytes: int) -> None:
+    log = tmp_path / "a.log"
+    # Several lines a second, so that only their places tell their order; and lines without a time.
+    log.write_bytes(launch() + b"".join(decode(n // 3) + b"a remark\n" * (n % 50 == 0) for n in range(1500)))
+    source = local(log)
+    async with filling(source) as (session, _):
+        session.log.past_room_bytes = room_bytes
+        await until(lambda: is_filled(session))
+        add(log, decode(501))
+        await until(lambda: samples(session) >= 1501)
+        book = session.open_log()
+        book.sync()
+        book.sync()
+        texts = [row.line.text for row in book.rows(0, 10_000)]
+        whole = log.read_text().splitlines()
+        assert texts == whole[-len(texts) :]
+        (server,) = book.servers
+        size = len(log.read_bytes())
+        assert server.before_bytes == sum(len(line) + 1 for line in whole[: -len(texts)])
+        if room_bytes > size:
+            assert len(texts) == len(whole)
+        else:
+            assert TAIL_BYTES < size - server.before_bytes <= TAIL_BYTES + room_bytes + 500
+
+
 async def test_first_picture_waits_for_no_past(tmp_path: Path) -> None:
     log = tmp_path / "a.log"
     log.write_bytes(launch() + b"".join(map(decode, range(1000))))

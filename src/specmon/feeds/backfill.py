@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from specmon.errors import SourceLost, SourceRefused
+from specmon.monitor.pastlog import PastLog
 from specmon.monitor.rebuild import rebuild
 from specmon.monitor.server import Past
 from specmon.monitor.session import Session
@@ -64,6 +65,7 @@ class Backfill:
         self._identity: FileIdentity | None = None
         self._join: tuple[int, bytes] | None = None  # offset and bytes of the first chunk
         self._is_caught_up = asyncio.Event()
+        self._kept_from = 0  # the place from which on the log's lines are kept
         session.remember(key)
 
     def hear(self, event: SourceEvent) -> None:
@@ -92,6 +94,7 @@ class Backfill:
 
     async def _read(self, join: int, following: bytes) -> None:
         identity, source = self._identity, self._source
+        self._kept_from = join
         past = source.past_of(identity) if identity is not None and isinstance(source, HasPast) else None
         if not join or past is None:
             self._session.note_past(self._key, None)
@@ -154,11 +157,13 @@ class Backfill:
 
     async def _tell_again(self, pieces: Pieces) -> None:
         async with self._turn:
-            for _ in rebuild(self._session, self._key, pieces.forwards()):
+            lines = PastLog(self._session.log, self._key, pieces.start, self._kept_from)
+            for _ in rebuild(self._session, self._key, pieces.forwards(), lines):
                 journal = self._session.journal_of(self._key)
                 if journal is not None and journal.size_bytes > _MOST_TOLD_BYTES:
                     raise _TooFast
                 await asyncio.sleep(0)  # the screen and the followers have their turn
+            self._kept_from = lines.lowest
         self._tell_past(pieces.start, is_awaited=True)
 
     async def _patiently(self, reading: Callable[[], Awaitable[bytes]]) -> bytes:

@@ -220,7 +220,7 @@ class Inlet:
             carried = _physical(framed, position) if is_carried and framed is not None else b""
             log.add(server.key, position, at, line, noted.pop(position, 0), b"" if carried == line else carried)
         for position, trait in noted.items():  # what a dialect held back
-            log.store.mark(self.servers[0].key, position, trait)
+            log.mark(self.servers[0].key, position, trait)
 
     def _keep_text(
         self, portion: Portion, portions: list[Portion], traits: list[tuple[Trait, array[int]]], log: LogBuffer
@@ -233,7 +233,7 @@ class Inlet:
         start = last[-1][0] + len(last[-1][1]) + 1 - (portion.text.rfind(b"\n") + 1)
         times = [(place, at) for place, at in _times(other.block for other in portions) if place >= start]
         before = self._last_told.get(server.key, None if times else server.history.last_at)
-        log.store.add_text(server.key, portion.text, start, times, before, traits)
+        log.add_text(server.key, portion.text, start, times, before, traits)
         at = before
         log.skip(max(portion.text.count(b"\n") - len(last), 0))
         places = [place for place, _ in times]
@@ -248,7 +248,7 @@ class Inlet:
             self._last_told[server.key] = at
         for trait, offsets in traits:
             for position in offsets[: bisect_left(offsets, start)]:
-                log.store.mark(server.key, position, trait)
+                log.mark(server.key, position, trait)
 
 
 def _traits(portions: Iterable[Portion]) -> list[tuple[Trait, array[int]]]:

@@ -53,7 +53,17 @@ class SessionLog:
         if self._servers_of != (version := self._session.version):
             self._servers_of = version
             names = self._session.names()
-            self._servers = tuple(LogServer(each.key, names[each.key], each.role) for each in self._session.servers)
+            lowest = self._store.lowest
+            self._servers = tuple(
+                LogServer(
+                    each.key,
+                    names[each.key],
+                    each.role,
+                    lowest.get(each.key, 0),
+                    each.past is not None and each.past.is_awaited,
+                )
+                for each in self._session.servers
+            )
         return self._servers
 
     def sync(self) -> bool:

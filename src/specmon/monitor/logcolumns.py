@@ -86,6 +86,9 @@ def _own_stamps(data: NDArray[np.uint8], starts: Integers, position: int) -> tup
     return np.where(is_bracket, bracket, starts[is_real]) + position, moments.astype(np.float64)
 
 
+_BATCHES = 256
+
+
 class Order:
     """The numbers of all lines by time; lines of one server never change their order.
 
@@ -131,18 +134,21 @@ class Order:
 
     def _grow(self, store: LogStore, first: int) -> bool:
         parts = list(store.parts_from(first))
-        servers = np.concatenate([np.array(part.server[index:], np.int64) for part, index in parts]) * 2
-        servers += np.concatenate([np.array(part.traits[index:], np.int64) & Trait.PAST for part, index in parts]) > 0
+        batches = np.concatenate([np.array(part.batch[index:], np.int64) for part, index in parts])
+        servers = np.concatenate([np.array(part.server[index:], np.int64) for part, index in parts]) * _BATCHES
+        servers += batches
         at = np.concatenate([np.array(part.at[index:], np.float64) for part, index in parts])
         if self._shifts.any():
-            at += self._shifts[servers // 2]
+            at += self._shifts[servers // _BATCHES]
         newest = float(self.moments[-1]) if len(self.moments) else -np.inf
         for server in np.unique(servers).tolist():
             mine = np.flatnonzero(servers == server)
             known = at[mine]
             is_told = known == known
             if not is_told.any():
-                if server not in self._latest:
+                if server % _BATCHES:
+                    known = np.full(len(mine), -1e15)  # of the past, as far as anybody knows
+                elif server not in self._latest:
                     self._timeless.add(server)
                     known = self._arrivals(mine, servers, at, newest)
                 else:
@@ -156,7 +162,8 @@ class Order:
                 known = np.where(at_last >= 0, known[np.maximum(at_last, 0)], head)
                 known = np.maximum.accumulate(np.maximum(known, self._latest.get(server, -np.inf)))
                 self._latest[server] = float(known[-1])
-            at[mine] = known
+            # Lines of the past stand before what came when it was written, and what is told later lies further back.
+            at[mine] = known - (server % _BATCHES) * (1e-6 if is_told.any() else 1e12)
         numbers = np.arange(first, first + len(at), dtype=np.int64)
         place = int(np.searchsorted(self.moments, at.min(), side="right"))
         moments = np.concatenate((self.moments[place:], at))

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from specmon.monitor.logstore import LogStore
+from specmon.monitor.logstore import LogStore, Trait
 from specmon.monitor.logtail import LogTail
 from specmon.monitor.snapshot import LogLine, Role
 from specmon.secrets import hide_in_text
 from specmon.visible import visible
 
 HELD_LINES = 1000
+PAST_BYTES = 24 << 20  # of all logs together: half of what is held, so that the lines to come have room
 _LONGEST = 2000  # characters of a line that are shown
 _NO_SHIFTS: Mapping[str, float] = MappingProxyType({})
 
@@ -37,6 +38,7 @@ class LogBuffer:
         self.held = held
         self.only: frozenset[str] | None = None  # servers whose lines are shown beside the panels; None: all
         self.store = LogStore()  # of many more lines, for the log's own screen
+        self.past_room_bytes = PAST_BYTES  # for lines that stand before those that were followed
         self._lines: deque[_Held] = deque(maxlen=held)
 
     def add(
@@ -52,6 +54,22 @@ class LogBuffer:
             return
         self._lines.append(_Held(server, position, at, raw[: 4 * _LONGEST]))
         self.revision += 1
+
+    def add_text(
+        self,
+        server: str,
+        text: bytes,
+        position: int,
+        times: Sequence[tuple[int, float]],
+        before: float | None,
+        traits: Iterable[tuple[Trait, Sequence[int]]],
+    ) -> None:
+        """Take many whole lines into the store at once (see `LogStore.add_text`)."""
+        self.store.add_text(server, text, position, times, before, traits)
+
+    def mark(self, server: str, position: int, trait: Trait) -> None:
+        """A line that came a while ago turns out to be something."""
+        self.store.mark(server, position, trait)
 
     def skip(self, lines: int) -> None:
         """Lines that came and went between two looks."""

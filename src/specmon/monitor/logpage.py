@@ -34,6 +34,8 @@ class LogServer:
     key: str
     name: str
     role: Role
+    before_bytes: int = 0  # of its log that lie before its first line here
+    is_awaited: bool = False  # and are being read
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,13 +30,12 @@ class Trait(IntFlag):
     SAMPLE = 1  # a decode statistics line
     UNPARSED = 2  # a statistics line that lacks a figure
     PREFILL = 4
-    PAST = 8  # it came after lines of its log that it stands before
 
 
 class Part:
     """Columns of consecutive lines."""
 
-    __slots__ = ("at", "carried", "length", "position", "server", "start", "traits")
+    __slots__ = ("at", "batch", "carried", "length", "position", "server", "start", "traits")
 
     def __init__(self) -> None:
         self.server = array("H")  # index into the keys
@@ -46,6 +45,7 @@ class Part:
         self.length = array("I")  # bytes, without the line end
         self.carried = array("I")  # bytes in front of the text that hold the line as its carrier wrote it
         self.traits = array("B")
+        self.batch = array("B")  # 0: came as it was written; else lines of the past, which came later (see `pastlog`)
 
     def __len__(self) -> int:
         return len(self.server)
@@ -64,6 +64,8 @@ class LogStore:
         self._part_lines = part_lines
         self._numbers: dict[str, int] = {}
         self._told_fault = False
+        self._batches: dict[str, int] = {}
+        self.lowest: dict[str, int] = {}  # by server: the place of its first line that was ever known
 
     # -- in ------------------------------------------------------------------------------------------
 
@@ -75,8 +77,13 @@ class LogStore:
         raw: bytes,
         traits: int = Trait.NONE,
         carried: bytes = b"",
+        *,
+        batch: int = 0,
     ) -> None:
-        """Take one line in, without its line end; `carried` is the line as its carrier wrote it, if there is one."""
+        """Take one line in, without its line end; `carried` is the line as its carrier wrote it, if there is one.
+
+        `batch` is 0 for what is new, and what `begin_batch` gave for lines of the past.
+        """
         part = self._part()
         part.server.append(self._number(key))
         part.position.append(position)
@@ -85,6 +92,8 @@ class LogStore:
         part.length.append(len(raw))
         part.carried.append(len(carried))
         part.traits.append(traits)
+        part.batch.append(batch)
+        self._note(key, position)
         self.end += 1
 
     def add_text(
@@ -95,6 +104,8 @@ class LogStore:
         times: Sequence[tuple[int, float]],
         before: float | None,
         traits: Iterable[tuple[Trait, Sequence[int]]],
+        *,
+        batch: int = 0,
     ) -> None:
         """Take many whole lines in that stand in their log as they are, the first at `position`.
 
@@ -106,6 +117,7 @@ class LogStore:
         columns = columns_of(text, position, times, before, traits)
         start = self._spill.append(text)
         number, lines, done = self._number(key), len(columns.position), 0
+        self._note(key, position)
         while done < lines:
             part = self._part()
             some = slice(done, done + self._part_lines - len(part))
@@ -117,8 +129,18 @@ class LogStore:
             part.length.frombytes(columns.length[some].tobytes())
             part.carried.frombytes(bytes(part.carried.itemsize * count))
             part.traits.frombytes(columns.traits[some].tobytes())
+            part.batch.frombytes(bytes([batch]) * count)
             self.end += count
             done += count
+
+    def begin_batch(self, source: str) -> int:
+        """A number for a source's lines of the past that are told together: each telling begins further back."""
+        self._batches[source] = min(self._batches.get(source, 0) + 1, 255)
+        return self._batches[source]
+
+    def _note(self, key: str, position: int) -> None:
+        if position < self.lowest.get(key, position + 1):
+            self.lowest[key] = position
 
     def mark(self, key: str, position: int, trait: Trait) -> None:
         """A line that came a while ago turns out to be something."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from specmon.sources.events import Chunk, SourceEvent
 
 if TYPE_CHECKING:
+    from specmon.monitor.loglines import LogBuffer
     from specmon.monitor.session import Session
 
 _SLICE_BYTES = 256 << 10  # of a log that is read line by line, a slice takes some 20 ms
@@ -35,14 +36,17 @@ class Journal:
             self.size_bytes += len(told.data)
 
 
-def rebuild(session: Session, key: str, past: Iterable[tuple[int, bytes]]) -> Iterator[None]:
+def rebuild(
+    session: Session, key: str, past: Iterable[tuple[int, bytes]], lines: LogBuffer | None = None
+) -> Iterator[None]:
     """Tell a source again, behind `past`: offsets and bytes of its first file, up to its first chunk.
 
-    Each step is short; between two of them the session may be used and fed as always.
+    Its lines go into `lines`, for whoever wants those of the past. Each step is short; between two of them the session
+    may be used and fed as always.
     """
     journal = session.journal_of(key)
     assert journal is not None
-    twin = session.twin(key)
+    twin = session.twin(key, lines)
     done = 0
     is_joined = False
     while done < len(journal.told):  # it grows meanwhile

@@ -233,8 +233,11 @@ class Session:
         if key in self._journals:
             self._journals[key].note(told)
 
-    def twin(self, key: str) -> Session:
-        """Another session in which one source is announced as it was here, and nothing was heard of it."""
+    def twin(self, key: str, log: LogBuffer | None = None) -> Session:
+        """Another session in which one source is announced as it was here, and nothing was heard of it.
+
+        Its lines go into `log`; ours has the newest ones already.
+        """
         twin = Session(
             reference=self.reference,
             others=self._others,
@@ -249,7 +252,7 @@ class Session:
         entry = self._entries[key]
         server = twin.add(key, entry.server.source, role=entry.server.declared, label=entry.label)
         server.ended_run_at = entry.server.ended_run_at
-        twin._inlets[key].log = None  # the newest lines are in ours
+        twin._inlets[key].log = log
         return twin
 
     def adopt(self, key: str, twin: Session) -> None:

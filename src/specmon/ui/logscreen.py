@@ -365,6 +365,16 @@ class LogScreen(ModalScreen[None]):
         self._told = (text, "bold $caution" if is_fault else "$foreground")
         self._draw_state()
 
+    def _beginning(self) -> str:
+        """What lies before the oldest line; "" when it is the first one of each log."""
+        earlier = [each for each in self._servers() if each.before_bytes]
+        if not earlier:
+            return ""
+        if any(each.is_awaited for each in earlier):
+            return "earlier lines are being read"
+        sizes = ", ".join(f"{each.name} {figures.count(max(1, each.before_bytes / 1e6))} MB" for each in earlier)
+        return f"before this: {sizes}; `specmon tail --from-start` prints all"
+
     def _draw_state(self) -> None:
         if not self.is_mounted:
             return
@@ -383,6 +393,8 @@ class LogScreen(ModalScreen[None]):
             left.append(piece((" only ", "$quiet"), (name, "bold $brand"), rank=1))
         if self._filter.kind is not Kind.ALL:
             left.append(piece((f" {self._filter.kind.value}", "bold $brand"), rank=1))
+        if not left and view.cursor == 0 and (beginning := self._beginning()):
+            left.append(piece((f" {beginning}", "$foreground")))
         if not left:
             left.append(piece((" B baseline  S speculative", "$quiet"), rank=5))
         right: list[Piece] = []
