@@ -37,6 +37,7 @@ COMMANDS: list[RemoteCommand] = [
     ReadSurroundings(7, "it's; $(x)", "/home/u", ("/opt/a venv", "-rf")),
     ReadGpus(),
 ]
+NAMES = [f"{type(command).__name__}{number}" for number, command in enumerate(COMMANDS)]  # a command's mark is random
 
 
 def shell(name: str, script: str, folder: Path) -> bytes:
@@ -73,7 +74,7 @@ def shell(name: str, script: str, folder: Path) -> bytes:
     return done.stdout + b"\nSTDERR\n" + done.stderr
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=repr)
+@pytest.mark.parametrize("command", COMMANDS, ids=NAMES)
 def test_command_is_recognised(command: RemoteCommand) -> None:
     seen = parse_command(command.text())
     assert seen is not None
@@ -81,7 +82,7 @@ def test_command_is_recognised(command: RemoteCommand) -> None:
     assert type(seen) is type(command)
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=repr)
+@pytest.mark.parametrize("command", COMMANDS, ids=NAMES)
 def test_text_survives_every_login_shell(command: RemoteCommand) -> None:
     assert not set("\n\\") & set(command.text())
     assert "!" not in command.text().replace("! ", "")  # csh reads "!x" as history, "! " as itself
@@ -98,6 +99,7 @@ def test_text_survives_every_login_shell(command: RemoteCommand) -> None:
         LookAt("/a").text() + " x",
         " " + LookAt("/a").text(),
     ],
+    ids=["nothing", "another", "its shell", "a quote", "one more behind", "a word behind", "a blank before"],
 )
 def test_anything_else_is_not_recognised(text: str) -> None:
     assert parse_command(text) is None
