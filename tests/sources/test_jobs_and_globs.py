@@ -325,6 +325,24 @@ async def test_command_whose_reader_leaves_at_its_start_is_not_left_running(tmp_
         await _ends(int(pid))
 
 
+async def test_program_goes_also_when_its_shell_is_ended_first(tmp_path: Path) -> None:
+    stream = Stream(("sh", "-c", "echo $$; exec sleep 600"))
+    script = await asyncio.create_subprocess_exec(
+        "sh", "-c", stream.text(), stdin=-1, stdout=-1, start_new_session=True
+    )
+    assert script.stdin is not None
+    assert script.stdout is not None
+    await script.stdout.readline()  # the mark
+    pid = int(await script.stdout.readline())
+    os.killpg(script.pid, signal.SIGTERM)
+    for _ in range(3000):
+        if script.returncode is not None:
+            break
+        await asyncio.sleep(0.01)
+    script.stdin.close()
+    await _ends(pid)
+
+
 async def test_killed_command_is_started_again(tmp_path: Path) -> None:
     command = f"echo $$ >{tmp_path}/pid; sleep 600 & echo $! >>{tmp_path}/children; echo begun; wait"
     async with Hosts() as hosts:

@@ -25,15 +25,17 @@ _ASK = _PATH + "export LC_ALL=C; " + _HAVE + 'exec "$@" </dev/null'
 # when the channel closes and takes the program with it: a remote signal does not reach every sshd, and a silent program
 # would never notice that nobody reads. It watches from beside, and only once the program's number is known: a trap
 # would come too late for a reader that leaves at once, or be inherited by a program just forked, which then misses the
-# signal. $1: mark, $2: where stderr goes (1 or 2), $3: LC_ALL or nothing, then the program's words.
+# signal. It outlives a shell that is told to go, or the program, in a session of its own, would stay. $1: mark, $2:
+# where stderr goes (1 or 2), $3: LC_ALL or nothing, then the program's words.
 _STREAM = (
     _PATH
     + 'm=$1 e=$2; [ -z "$3" ] || { LC_ALL=$3; export LC_ALL; }; shift 3; set -- "$m" "$@"; '
     + _HAVE
     + "w=; command -v setsid >/dev/null 2>&1 && w=setsid; "
     'exec 3<&0 </dev/null; $w "$@" 2>&$e 3<&- & p=$!; '
-    "{ exec >/dev/null 2>&1; cat <&3; kill -TERM -$p || kill $p; } & q=$!; exec 3<&-; wait $p 2>/dev/null; "
-    's=$?; kill $q 2>/dev/null; kill -TERM -$p 2>/dev/null; echo "$m|end|$s"; exit 0'
+    '{ trap "" TERM; exec >/dev/null 2>&1; cat <&3; kill -TERM -$p || kill $p; } & q=$!; exec 3<&-; '
+    "wait $p 2>/dev/null; "
+    's=$?; kill -KILL $q 2>/dev/null; kill -TERM -$p 2>/dev/null; echo "$m|end|$s"; exit 0'
 )
 
 
