@@ -28,7 +28,7 @@ ALLOWED: dict[str, set[str]] = {
     "formats": {"events", "faults", "scrape", "secrets"},
     "references": {"errors", "faults", "secrets"},
     "clients": {"errors"},
-    "captures": {"errors", "references"},
+    "captures": {"errors", "faults", "references"},
     "sources": {"errors", "secrets"},
     "analysis": {"events", "references", "scrape", "shares"},
     "monitor": {

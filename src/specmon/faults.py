@@ -1,19 +1,37 @@
-"""Where in a TOML text a fault lies, so that a message can name file, line and key."""
+"""Reads TOML from anybody, and says where in a text a fault lies, so that a message can name file, line and key."""
 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 
 from pydantic import ValidationError
 
 Keys = Sequence[int | str]
 
+_STRING = re.compile(r"""\"(?:[^"\\]|\\.)*\"|'[^']*'""")
+_BORDER = re.compile(r"[=,{}\[\]]")
+_MOST_DOTS = 32  # in one key; tomllib's time grows with their square
+
 _NAME = re.compile(r"""([\w-]+)|["']([^"']*)["']""")
 _ONE = r"""(?:[\w-]+|"[^"]*"|'[^']*')"""
 _NAMES = rf"{_ONE}(?:\s*\.\s*{_ONE})*"
 _HEADER = re.compile(rf"\s*\[(?P<array>\[)?\s*(?P<names>{_NAMES})\s*\]\]?\s*(?:#.*)?$")
 _KEY = re.compile(rf"\s*(?P<names>{_NAMES})\s*=")
+
+
+def tables_of(text: str) -> dict[str, object]:
+    """Read a TOML text of unknown origin; TOMLDecodeError also for what would take for ever or nests without end."""
+    for number, line in enumerate(text.splitlines(), start=1):
+        if line.count(".") > _MOST_DOTS and any(
+            part.count(".") > _MOST_DOTS for part in _BORDER.split(_STRING.sub("", line))
+        ):
+            raise tomllib.TOMLDecodeError(f"a key of too many parts (at line {number}, column 1)")
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise tomllib.TOMLDecodeError("its tables are nested too deeply") from None
 
 
 def dotted(keys: Keys) -> str:

@@ -75,6 +75,8 @@ def read_all(folder: Path) -> int:
         (_write("manifest.toml", MANIFEST.replace("2026-", "9999-")), "no time of this age"),
         (_write("manifest.toml", MANIFEST.replace("+00:00", "")), "starts_at"),
         (_write("manifest.toml", "a = " + "[" * 50_000), "nested too deeply|not valid TOML"),
+        (_write("manifest.toml", ".".join("a" * 200_000) + " = 1"), "not valid TOML: a key of too many parts"),
+        (_write("manifest.toml", "[" + '."="'.join("a" * 200_000) + "]"), "not valid TOML: a key of too many parts"),
         (_write("manifest.toml", MANIFEST + '[[server]]\nname = "x"\n' * 1100), "server"),
         (_write("manifest.toml", MANIFEST + '[[server]]\nname = "base"\n'), "two servers have one name"),
         (_sparse("manifest.toml", 2 << 20), "larger than 1 MiB"),

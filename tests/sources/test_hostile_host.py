@@ -18,6 +18,8 @@ from specmon.sources.command import CommandSource
 from specmon.sources.discovery import discover
 from specmon.sources.events import Refused
 from specmon.sources.examine import examine, read_clock
+from specmon.sources.kubernetes import KubernetesLog
+from specmon.sources.machine import ThisMachine
 from specmon.sources.matches import remote_matches
 from specmon.sources.newest_file import NewestFile
 from specmon.sources.old_logs import list_logs
@@ -162,3 +164,23 @@ async def test_words_of_a_host_cannot_steer_the_terminal(tmp_path: Path) -> None
 async def _lines(program: asyncio.subprocess.Process, count: int) -> bytes:
     assert program.stdout is not None
     return b"".join([await program.stdout.readline() for _ in range(count)])
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "[]",
+        "[" * 50_000,
+        '{"spec": [], "status": 7}',
+        '{"spec": {"containers": [{"name": "c"}]}, "status": {"containerStatuses": ["c"]}}',
+        '{"spec": {"containers": [{"name": "c"}]}, "status": {"containerStatuses": [{"name": "c", "state": [1]}]}}',
+    ],
+)
+async def test_pod_that_is_none_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: str) -> None:
+    (tmp_path / "answer").write_text(answer)
+    program = tmp_path / "kubectl"
+    program.write_text(f"#!/bin/sh\ncat {tmp_path}/answer\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    with pytest.raises(SourceLost, match="kubectl gave no usable answer"):
+        await KubernetesLog("kube:n/p", ThisMachine(), "n", "p").look(was_reached=False)

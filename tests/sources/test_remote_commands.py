@@ -21,6 +21,7 @@ from specmon.sources.remote_commands import (
     ResolvePath,
     parse_command,
 )
+from specmon.sources.shell_words import command_text
 from specmon.sources.surroundings import parse_surroundings
 
 SHELLS = ["sh", "dash", "bash", "zsh", "busybox"]
@@ -86,6 +87,15 @@ def test_command_is_recognised(command: RemoteCommand) -> None:
 def test_text_survives_every_login_shell(command: RemoteCommand) -> None:
     assert not set("\n\\") & set(command.text())
     assert "!" not in command.text().replace("! ", "")  # csh reads "!x" as history, "! " as itself
+
+
+@pytest.mark.parametrize("program", ["sh", "bash", "dash", "zsh", "fish", "tcsh"])
+def test_words_survive_every_login_shell(program: str) -> None:
+    if (shell := shutil.which(program)) is None:
+        pytest.skip(f"no {program} here")
+    words = ["a!b", "!!", "end!", "! x", "a\\b\\\\c\\", "it's \\'!'", '$(x) `x` ${x} ~ * {a,b} #;&|<>"', ""]
+    done = subprocess.run([shell, "-c", command_text('printf "<%s>" "$@"', *words)], capture_output=True, timeout=90)
+    assert done.stdout.decode() == "".join(f"<{word}>" for word in words), done.stderr
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 from specmon.captures.manifest import LATEST_AT, SCHEMA, CapturedServer, Life, Lives, Manifest
 from specmon.captures.unpacking import read_log
 from specmon.errors import ConfigError, UnreadableInput
+from specmon.faults import tables_of
 
 _Model = TypeVar("_Model", bound=BaseModel)
 
@@ -200,13 +201,11 @@ def _check(path: Path, most_bytes: int | None) -> None:
 def _read(path: Path, model: type[_Model]) -> _Model:
     _check(path, _MANIFEST_BYTES if model is Manifest else _LIVES_BYTES)
     try:
-        return model.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+        return model.model_validate(tables_of(path.read_text(encoding="utf-8")))
     except OSError as error:
         raise UnreadableInput(
             f"capture {path}: {(error.strerror or str(error)).lower()}. Name a capture folder."
         ) from error
-    except RecursionError:
-        raise ConfigError(f"capture {path}: its tables are nested too deeply. Copy it again.") from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"capture {path}: it is not valid TOML: {error}. Copy it again.") from error
     except ValidationError as error:

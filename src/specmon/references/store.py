@@ -11,7 +11,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from specmon.errors import ConfigError
-from specmon.faults import dotted, lowered, sentence_of
+from specmon.faults import dotted, lowered, sentence_of, tables_of
 from specmon.references.model import SCHEMA, Reference, ReferenceLevel
 from specmon.references.writing import is_cut
 
@@ -120,8 +120,8 @@ def load(path: Path, *, warn: Warn = lambda _: None, now: datetime | None = None
 def parse(text: str, place: str, *, warn: Warn = lambda _: None, now: datetime | None = None) -> Reference:
     """The reference in a text; `place` is how its file is called."""
     try:
-        content = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        content = tables_of(text)
+    except tomllib.TOMLDecodeError as error:
         raise ConfigError(
             f"reference {place}: it is not valid TOML: {error}. If it was cut, take it from a copy."
         ) from error

@@ -86,7 +86,7 @@ class CommandSource:
             if not self._follow and run.size:
                 yield CaughtUp(clock())
                 return  # to start it again would give its lines twice
-            failures = 1 if clock() - began >= _LONG_RUN_S or (run.size and not run.status) else failures + 1
+            failures = 1 if clock() - began >= _LONG_RUN_S else failures + 1  # its lines come again each time
             delay_s = backoff_s(failures, self._pace.chance)
             yield Waiting(clock(), failures, delay_s, f"{self._name}: {reason}")
             await self._pace.sleep(delay_s)

@@ -77,6 +77,12 @@ class KubernetesLog:
     async def look(self, *, was_reached: bool) -> Instance:
         """The pod's container as it is now."""
         pod = await self._pod(was_reached)
+        try:
+            return self._instance(pod)
+        except (AttributeError, KeyError, TypeError):  # JSON of another shape than a pod's
+            raise SourceLost(f"{self.name}: kubectl gave no usable answer") from None
+
+    def _instance(self, pod: dict[str, Any]) -> Instance:
         container = self._container(pod)
         statuses = pod.get("status", {}).get("containerStatuses") or []
         found = next((one for one in statuses if one.get("name") == container), None)
@@ -134,9 +140,10 @@ class KubernetesLog:
                 raise self.tool.error(self.name, answer.said, was_reached=was_reached)
         try:
             found = json.loads(answer.out)
-        except ValueError:
-            raise SourceLost(f"{self.name}: kubectl gave no usable answer") from None
-        assert isinstance(found, dict)
+        except (ValueError, RecursionError):
+            found = None
+        if not isinstance(found, dict):
+            raise SourceLost(f"{self.name}: kubectl gave no usable answer")
         return found
 
     async def _newest(self, was_reached: bool) -> str | None:

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import re
 import shlex
+
+_TREACHEROUS = re.compile(r"\\|!(?! )")
 
 
 def command_text(script: str, *words: str) -> str:
-    return shlex.join(["exec", "sh", "-c", script, "specmon", *words])
+    """A command line that hands a script and its words to `sh`, whatever shell reads the line."""
+    return " ".join(map(_quoted, ["exec", "sh", "-c", script, "specmon", *words]))
+
+
+def _quoted(word: str) -> str:
+    """The word for any login shell: within quotes csh reads `!x` as history, fish two backslashes as one."""
+    if not _TREACHEROUS.search(word):
+        return shlex.quote(word)
+    parts = re.split(r"([!'\\])", word)
+    return "".join(f"\\{part}" if part in ("!", "'", "\\") else shlex.quote(part) for part in parts if part)
 
 
 def operand(path: str) -> str:

@@ -6,7 +6,7 @@ import tomllib
 
 from pydantic import ValidationError
 
-from specmon.faults import sentence_of
+from specmon.faults import sentence_of, tables_of
 from specmon.formats.custom.line import LineReader
 from specmon.formats.custom.model import SCHEMA, FormatModel
 from specmon.formats.custom.parser import CustomParser
@@ -42,7 +42,7 @@ class CustomDialect:
 def parse_format(text: str, place: str) -> CustomDialect:
     """The format in the text of a file, its samples not run yet; raises FaultyFormat."""
     try:
-        content = tomllib.loads(text)
+        content = tables_of(text)
     except tomllib.TOMLDecodeError as error:
         raise FaultyFormat(f"format {place}: it is not valid TOML: {error}. Correct the file.") from error
     schema = content.get("schema")
