@@ -410,6 +410,7 @@ def formats_test(**given: Any) -> int:
 )
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @options.formats
+@options.ssh
 def formats_explain(**given: Any) -> int:
     """Show line by line what is made of a LOG: carrier, dialect, kind and fields, and count what is not recognised."""
     from specmon.commands.explain import explain as run

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import socketserver
 import threading
 from collections.abc import Iterator
@@ -92,7 +93,7 @@ def test_unreachable_host_stops_at_the_step_that_fails(specmon: Specmon, tmp_pat
 
 
 def test_each_fault_of_a_server_has_its_mend(specmon: Specmon, tmp_path: Path, sshd: Sshd) -> None:
-    foreign = tmp_path / "foreign.log"
+    foreign = tmp_path / "it's foreign.log"
     foreign.write_text("GET / 200\n" * 50)
     with servers(tmp_path) as running_servers:
         running_servers.start(["sglang", "--model-path", "/m", "--port", "1"], log=foreign)
@@ -103,7 +104,9 @@ def test_each_fault_of_a_server_has_its_mend(specmon: Specmon, tmp_path: Path, s
     assert "nothing is kept" in told["log"][1]
     assert "2>&1" in told["log"][2]
     assert told["format"][:2] == ("fault", "no line is recognised as a server's")
-    assert f"formats explain {HOST}:{foreign}" in told["format"][2]
+    program, *words = shlex.split(told["format"][2].split("`")[1])
+    assert (program, words[:2], words[-1]) == ("specmon", ["formats", "explain"], f"{HOST}:{foreign}")
+    assert "50 lines" in specmon(*words).out  # as it is typed
     assert told["metrics"][0] == "note"
     assert "nobody listens on port 1" in told["metrics"][1]
 

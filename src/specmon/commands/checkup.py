@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import socket
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -151,9 +152,9 @@ async def _shell(machine: Target) -> Check:
 
 async def _clock(machine: Target) -> Check:
     reading = await read_clock(machine)
-    side = "ahead" if reading.skew_s > 0 else "behind"
+    side = "ahead of" if reading.skew_s > 0 else "behind"
     told = (
-        f"{abs(reading.skew_s):.3f} s {side} of this machine, give or take {reading.uncertain_by_s:.3f} s "
+        f"{abs(reading.skew_s):.3f} s {side} this machine, give or take {reading.uncertain_by_s:.3f} s "
         f"(round trip {reading.round_trip_s * 1000:.0f} ms)"
     )
     if abs(reading.skew_s) - reading.uncertain_by_s > MOST_SKEW_S:
@@ -191,11 +192,11 @@ async def _server(machine: Target, server: DiscoveredServer, pages: Pages) -> As
         async for check in _kept_log(machine, server, place, title):
             yield check
     elif path is None:
-        mend = (
-            f"Read it with `{server.log.by_hand}`."
-            if server.log.by_hand
-            else "Restart it with `2>&1 | tee FILE` or `> FILE 2>&1`, or name its log with --baseline or --spec."
-        )
+        mend = "Restart it with `2>&1 | tee FILE` or `> FILE 2>&1`, or name its log with --baseline or --spec."
+        if server.log.by_hand:
+            mend = f"Read it with `{server.log.by_hand}`."
+        elif server.log.kind == "hidden":
+            mend = "Log in as its user or as root, or name its log with --baseline or --spec."
         yield Check("log", "fault", f"{title}: {server.log_reason}", mend, pid)
     else:
         if server.log_reason:
@@ -232,7 +233,7 @@ async def _kept_log(machine: Target, server: DiscoveredServer, place: LogOfServe
         return
     data = b"".join(parts)
     yield Check("log", "ok", f"{title}: {server.keeper or 'tmux'} keeps it, read as {place}", pid=server.pid)
-    yield _format(server, str(place), data, b"")
+    yield _format(machine, server, str(place), data, b"")
 
 
 async def _log(machine: Target, server: DiscoveredServer, path: str, title: str) -> AsyncIterator[Check]:
@@ -241,7 +242,11 @@ async def _log(machine: Target, server: DiscoveredServer, path: str, title: str)
     growth = await read_growth(machine, path, _GROWTH_S)
     if growth is None or (not head and growth.size):
         yield Check(
-            "log", "fault", f"{title}: no permission to read {path}", f"Let this user read it: `chmod o+r {path}`.", pid
+            "log",
+            "fault",
+            f"{title}: no permission to read {path}",
+            f"Let this user read it: `chmod o+r {shlex.quote(path)}`.",
+            pid,
         )
         return
     if growth.grown_bytes > 0:
@@ -250,17 +255,28 @@ async def _log(machine: Target, server: DiscoveredServer, path: str, title: str)
         told = f"{path} is silent, last written {ago(growth.silent_s)}, {growth.size:,} bytes"
     yield Check("log", "ok", told, pid=pid)
     end = await read_end(machine, path, _END_BYTES) if growth.size > len(head) else b""
-    yield _format(server, source_of(machine, path), head, end)
+    yield _format(machine, server, source_of(machine, path), head, end)
 
 
-def _format(server: DiscoveredServer, source: str, head: bytes, end: bytes) -> Check:
+def ssh_words(machine: Target) -> list[str]:
+    """The options with which another command of ours reaches the same host."""
+    if not isinstance(machine, SshHost):
+        return []
+    settings = machine.settings
+    named = (("-F", settings.config_file), ("-p", settings.port), ("-J", settings.jump_host))
+    words = [word for option, value in named if value is not None for word in (option, str(value))]
+    words += [word for key in settings.client_keys for word in ("-i", str(key))]
+    return words + [word for file in settings.known_hosts for word in ("--known-hosts", str(file))]
+
+
+def _format(machine: Target, server: DiscoveredServer, source: str, head: bytes, end: bytes) -> Check:
     session = Session(is_watched=False)
     monitor = session.add("1", source)
     session.feed("1", Chunk(0.0, 0, head))
     if end:
         session.feed("1", Chunk(0.0, len(head), b"\n" + end))
     session.finish("1")
-    explain = f"See `specmon formats explain {source}`."
+    explain = f"See `{shlex.join(['specmon', 'formats', 'explain', *ssh_words(machine), source])}`."
     if not monitor.recognised:
         if not head:
             return Check("format", "note", "the log is empty", "Wait until the server has started.", server.pid)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
@@ -313,8 +314,8 @@ def rivals_sentence(choice: Choice) -> str:
     """That a side has several servers, with the candidates, and how to choose."""
     parts = []
     for role, rivals in choice.rivals.items():
-        option = _OPTIONS[role]
-        parts.append(f"{len(rivals)} {role} servers run: {', '.join(f'{option} {each.source}' for each in rivals)}")
+        choices = (f"{_OPTIONS[role]} {shlex.quote(each.source)}" for each in rivals)
+        parts.append(f"{len(rivals)} {role} servers run: {', '.join(choices)}")
     return f"{'; '.join(parts)}. Choose one for each side with --baseline SOURCE and --spec SOURCE."
 
 

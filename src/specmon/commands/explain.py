@@ -13,7 +13,7 @@ from typing import Literal
 import click
 
 from specmon.commands.dialects import found_dialects
-from specmon.commands.places import Hosts, expanded, local_folder, open_source
+from specmon.commands.places import Hosts, SshOptions, expanded, local_folder, open_source
 from specmon.errors import ConfigError
 from specmon.formats.explaining import FAMILIAR, KIND_WORDS, OTHER, UNPARSED, ExplainedLine, Explainer
 from specmon.secrets import hide_in_text
@@ -50,14 +50,21 @@ class _Account:
                 self.shown.append(line)
 
 
-def explain(*, log: str, limit: int, form: Literal["text", "json"], format_files: tuple[Path, ...]) -> int:
+def explain(
+    *,
+    log: str,
+    limit: int,
+    form: Literal["text", "json"],
+    format_files: tuple[Path, ...],
+    ssh: SshOptions,
+) -> int:
     """Print the first lines of each kind and how many there are; 0 also when nothing was recognised."""
     found = found_dialects(format_files)
     for one in found:
         if one.fault:
             click.echo(f"specmon: {visible(one.fault)}", err=True)
     account = _Account(limit)
-    asyncio.run(_read(log, Explainer(one.dialect for one in found if one.dialect is not None), account))
+    asyncio.run(_read(log, ssh, Explainer(one.dialect for one in found if one.dialect is not None), account))
     account.shown.sort(key=lambda line: line.number)
     if form == "json":
         click.echo(json.dumps(_document(log, account), indent=2, ensure_ascii=False))
@@ -66,9 +73,9 @@ def explain(*, log: str, limit: int, form: Literal["text", "json"], format_files
     return 0
 
 
-async def _read(log: str, explainer: Explainer, account: _Account) -> None:
+async def _read(log: str, ssh: SshOptions, explainer: Explainer, account: _Account) -> None:
     framer, utf16 = LineFramer(), Utf16Reader()
-    async for chunk in _chunks(log):
+    async for chunk in _chunks(log, ssh):
         if (framed := framer.feed(*utf16.feed(chunk.data, chunk.offset))) is not None:
             account.add(explainer.feed(framed.data, framed.offset))
     if (framed := framer.finish()) is not None:
@@ -76,11 +83,11 @@ async def _read(log: str, explainer: Explainer, account: _Account) -> None:
     account.add(explainer.finish())
 
 
-async def _chunks(log: str) -> AsyncIterator[Chunk]:
+async def _chunks(log: str, ssh: SshOptions) -> AsyncIterator[Chunk]:
     addresses = list(expanded(parse_source(log)))
     if len(addresses) != 1 or local_folder(addresses[0]) is not None:
         raise ConfigError(f"{log}: explain reads one log. Name a file, HOST:PATH or - for stdin.")
-    async with Hosts() as hosts:
+    async with Hosts(ssh) as hosts:
         async for event in open_source(addresses[0], hosts, follow=False).events():
             if isinstance(event, Chunk):
                 yield event

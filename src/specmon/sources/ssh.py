@@ -355,7 +355,14 @@ class SshHost:
             failure = connect_error(
                 error,
                 f"{self.name}: jump host {name}" if trail else self.name,
-                by_hand=hand_command(name, settings.config_file, port=hop.port, known_hosts=settings.known_hosts),
+                by_hand=hand_command(
+                    name if hop.address.user is None else f"{hop.address.user}@{name}",
+                    settings.config_file,
+                    port=hop.port,
+                    known_hosts=settings.known_hosts,
+                    keys=settings.client_keys,
+                    jump_host=None if trail else settings.jump_host,
+                ),
                 seen_key=knowledge.seen,
                 has_record=knowledge.has_record,
                 was_reached=self._was_reached,

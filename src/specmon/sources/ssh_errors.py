@@ -29,7 +29,13 @@ class SeenHostKey:
 
 
 def hand_command(
-    host: str, config_file: Path | None, *, port: int | None = None, known_hosts: Sequence[Path] = ()
+    host: str,
+    config_file: Path | None,
+    *,
+    port: int | None = None,
+    known_hosts: Sequence[Path] = (),
+    keys: Sequence[Path] = (),
+    jump_host: str | None = None,
 ) -> str:
     """The `ssh` command with which the user can do the same by hand, and write into the same known_hosts file."""
     words = ["ssh"]
@@ -37,6 +43,10 @@ def hand_command(
         words += ["-F", str(config_file)]
     if port is not None:
         words += ["-p", str(port)]
+    for key in keys:
+        words += ["-i", str(key)]
+    if jump_host:
+        words += ["-J", jump_host]
     if known_hosts:
         words += ["-o", f"UserKnownHostsFile={known_hosts[0]}"]
     return shlex.join([*words, host])
