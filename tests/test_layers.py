@@ -58,6 +58,7 @@ ALLOWED: dict[str, set[str]] = {
         "monitor.ratio",
         "monitor.shelfview",
         "monitor.snapshot",
+        "monitor.sweepview",
         "resources",
         "shares",
         "visible",

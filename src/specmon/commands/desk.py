@@ -15,14 +15,19 @@ from specmon.commands.reference import folder_to_write
 from specmon.commands.reference_write import NotRecorded, write_sessions
 from specmon.errors import ConfigError, SpecmonError
 from specmon.monitor.feed import Feed
+from specmon.monitor.ranking import rank
 from specmon.monitor.recording import recording_of
 from specmon.monitor.server import ServerMonitor
 from specmon.monitor.session import Session
 from specmon.monitor.shelfview import Recorded, Shelf
+from specmon.monitor.snapshot import Role
+from specmon.monitor.sweepview import SweepPicture
+from specmon.monitor.sweepwords import level_cells, sweep_view
 from specmon.references.model import Reference
 from specmon.references.store import load, require_name, stored
 from specmon.reports.reference import level_line
 from specmon.reports.shelf import Stored, shelf_of
+from specmon.reports.sweep import sweep_markdown
 from specmon.sources.address import LocalPlace, host_of, parse_source
 
 _GIVEN = "given"  # the key of a reference that lies in none of the folders
@@ -88,6 +93,24 @@ class SessionDesk:
 
     def _others(self) -> tuple[Reference, ...]:
         return tuple(one.reference for one in self._found.values() if one.reference is not None)
+
+    # -- the sweep -------------------------------------------------------------------------------
+
+    def sweep(self) -> SweepPicture:
+        """Every run of the speculative servers against the baseline of the comparison, and every load of the pair."""
+        session = self._feed.session
+        names = session.names()
+        baseline, speculative = session.pair()
+        baselines = [] if baseline is None or baseline.role is not Role.BASELINE else [baseline]
+        others = [server for server in session.servers if server not in baselines and server.role is not Role.BASELINE]
+        ranking = rank(baselines, others, names, load=session.running, run=session.run)
+        judged = session.judge_pair(is_exact=False)
+        return SweepPicture(
+            sweep_view(ranking),
+            tuple(level_cells(level) for level in judged.levels) if judged is not None else (),
+            (names[baseline.key] if baseline else "", names[speculative.key] if speculative else ""),
+            sweep_markdown(ranking),
+        )
 
     # -- recording -------------------------------------------------------------------------------
 

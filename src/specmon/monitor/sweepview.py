@@ -33,6 +33,22 @@ class SweepView:
         return any(line.ties for line in self.lines)
 
 
+LEVEL_HEADINGS = (
+    *("running", "clean", "base tok/s", "spec tok/s", "accept", "cycle ms", "break-even", "speed-up", "95 %"),
+    "verdict",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SweepPicture:
+    """All settings of the logs, and every number of running requests of the two that stand side by side."""
+
+    sweep: SweepView
+    levels: tuple[tuple[str, ...], ...] = ()  # cells as LEVEL_HEADINGS
+    pair: tuple[str, str] = ("", "")  # the names that the levels are of
+    markdown: str = ""  # the same to hand on
+
+
 def tie_text(line: SweepLine) -> str:
     """The places that a row ties with."""
     return ", ".join(map(str, line.ties))

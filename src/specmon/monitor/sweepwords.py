@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from specmon.analysis.comparison import Comparison
 from specmon.analysis.load import Band
 from specmon.analysis.sweep import Prediction
 from specmon.monitor.ranking import Ranking, Row
@@ -77,6 +78,25 @@ def _cells(row: Row) -> tuple[str, ...]:
         _or_dash(row.speedup, ".2f", "×"),
         f"{row.ci95[0]:.2f}-{row.ci95[1]:.2f}" if row.ci95 is not None else "-",
         row.verdict,
+    )
+
+
+def level_cells(found: Comparison) -> tuple[str, ...]:
+    """One number of running requests of a pair, as LEVEL_HEADINGS."""
+    base, spec = found.baseline, found.speculative
+    running = base.running if base is not None else spec.running if spec is not None else None
+    counts = [f"{level.clean}" if level is not None else "0" for level in (base, spec)]
+    return (
+        _or_dash(running, "d"),
+        " / ".join(counts),
+        _or_dash(base.decode_tok_s if base is not None else None, ".1f"),
+        _or_dash(spec.decode_tok_s if spec is not None else None, ".1f"),
+        _or_dash(found.accept_len, ".2f"),
+        _or_dash(spec.cycle_ms if spec is not None else None, ".2f"),
+        _or_dash(found.break_even_accept_len, ".2f"),
+        _or_dash(found.speedup, ".2f", "×"),
+        f"{found.ci95[0]:.2f}-{found.ci95[1]:.2f}" if found.ci95 is not None else "-",
+        found.verdict,
     )
 
 

@@ -65,6 +65,7 @@ class SpecmonApp(TimeApp):
         Binding("f", "show_fleet", "All servers", id="view.fleet"),
         Binding("p", "show_phases", "Cycle phases", id="view.phases"),
         Binding("w", "show_what_if", "What if: move the break-even", id="view.whatif"),
+        Binding("b", "show_sweep", "Sweep: all settings by speed-up", id="view.sweep"),
         Binding("r", "show_references", "References: choose, record", id="view.references"),
         Binding("escape", "show_overview", "Overview", id="view.overview"),
         Binding("t", "next_theme", "Next theme", id="view.theme"),
@@ -366,11 +367,14 @@ class SpecmonApp(TimeApp):
         """The verdict on the screen, as Markdown, into the clipboard."""
         if self._handover is None:
             return
-        text = self._handover.verdict(self.snapshot)
+        await self.copy_out(self._handover.verdict(self.snapshot), "the verdict as Markdown")
+
+    async def copy_out(self, text: str, what: str) -> None:
+        """A text into the clipboard; which way it can go the terminal and tmux decide."""
         self._outlet.copy(text)
-        is_in_tmux = await self._handover.to_clipboard(text)
+        is_in_tmux = self._handover is not None and await self._handover.to_clipboard(text)
         where = "to the clipboard and to tmux" if is_in_tmux else "to the clipboard, where the terminal allows it"
-        self.notify(f"the verdict as Markdown, {where}", title="Copied", markup=False)
+        self.notify(f"{what}, {where}", title="Copied", markup=False)
 
     async def action_export(self) -> None:
         """The session as files."""

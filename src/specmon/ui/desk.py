@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from specmon.monitor.shelfview import Recorded, Shelf
+from specmon.monitor.sweepview import SweepPicture
 
 
 class Desk(Protocol):
@@ -24,4 +25,8 @@ class Desk(Protocol):
 
     async def add_session(self, key: str) -> Recorded:
         """The baseline that runs as one more session of a stored reference."""
+        ...
+
+    def sweep(self) -> SweepPicture:
+        """Every setting and every load of the logs seen, as they stand now."""
         ...

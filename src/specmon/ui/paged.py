@@ -11,6 +11,7 @@ from specmon.ui.livescreen import LiveScreen
 from specmon.ui.look import Look
 from specmon.ui.phasescreen import PhasesScreen
 from specmon.ui.referencescreen import ReferencesScreen
+from specmon.ui.sweepscreen import SweepScreen
 from specmon.ui.toasts import ToastApp
 from specmon.ui.whatifscreen import WhatIfScreen
 
@@ -58,6 +59,14 @@ class PagedApp(ToastApp):
         """The stored references, one of them in use, or back."""
         if self.desk is not None:
             self.show_page(ReferencesScreen(self.look, self.shown_snapshot, self.desk, self.draw_choice))
+
+    def action_show_sweep(self) -> None:
+        """Every setting of the logs by speed-up, or back."""
+        if self.desk is not None:
+            self.show_page(SweepScreen(self.look, self.shown_snapshot, self.desk, self.copy_out))
+
+    async def copy_out(self, text: str, what: str) -> None:
+        """Hand a text to the clipboard, and say so."""
 
     def draw_choice(self) -> None:
         """The user has chosen what the session is about: show that at once."""

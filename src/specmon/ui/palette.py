@@ -23,6 +23,7 @@ def commands(app: SpecmonApp, *, is_replay: bool) -> Iterator[SystemCommand]:
     yield SystemCommand("Cycle phases", "Where the time of a cycle goes, and since when", app.action_show_phases)
     yield SystemCommand("What if", "Move accept length, verify and draft cost", app.action_show_what_if)
     if app.desk is not None:
+        yield SystemCommand("Sweep", "Every setting and every load of the logs by speed-up", app.action_show_sweep)
         yield SystemCommand("References", "Choose one, record the running baseline", app.action_show_references)
     yield SystemCommand("Overview", "Back to all panels", app.action_show_overview)
     yield SystemCommand("Charts: more time", "Zoom out, up to all that is held", lambda: app.action_zoom(1))

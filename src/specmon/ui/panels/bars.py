@@ -130,6 +130,7 @@ _ALWAYS = (
     ("v", "events", "app.show_events", 9),
     ("p", "phases", "app.show_phases", 4),
     ("w", "what if", "app.show_what_if", 5),
+    ("b", "sweep", "app.show_sweep", 9),
     ("y", "copy", "app.copy_verdict", 6),
     ("e", "export", "app.export", 7),
     ("t", "theme", "app.next_theme", 8),
