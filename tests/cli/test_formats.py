@@ -171,6 +171,17 @@ def test_formats_test_ends_with_1_when_a_sample_fails(specmon: Specmon, tmp_path
     assert "tok_s: expected 76, got 75.9" in done.out
 
 
+def test_formats_test_tells_of_a_cycle_in_another_unit(specmon: Specmon, tmp_path: Path) -> None:
+    (tmp_path / "f.toml").write_text(
+        "schema = 1\nname = 'x'\ncovers = 'cycles'\n[[pattern]]\nname = 'd'\nkind = 'decode'\n"
+        "regex = 'B=(?P<running>\\d+) R=(?P<tok_s>\\S+) C=(?P<cycle_ms>\\S+)'\n"
+        "[[sample]]\nline = 'B=1 R=62.9 C=0.0159'\npattern = 'd'\n"
+    )
+    done = specmon("formats", "test", "f.toml")
+    assert done.status == 0
+    assert "1,000 times more. If the log prints seconds, write `cycle_ms = 1000` under [unit]." in done.err
+
+
 @pytest.mark.parametrize("content", ["schema = ", "schema = 1\nname = 'x'\n", None])
 def test_formats_test_ends_with_2_when_the_file_is_broken(
     specmon: Specmon, only_sentences: Sentences, tmp_path: Path, content: str | None

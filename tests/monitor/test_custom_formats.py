@@ -10,12 +10,20 @@ from specmon.formats.custom import load_format
 from specmon.formats.detect import built_in_dialects
 from specmon.formats.reader import LogReader
 from specmon.monitor.life import Life
+from specmon.monitor.notices import notices_of
+from specmon.monitor.server import ServerMonitor
 from specmon.monitor.session import Session
 from specmon.monitor.snapshot import Role
 from specmon.sources.events import Chunk
 
 
 def life_of(covers: str, regex: str, lines: Iterable[str], extra: str = "") -> Life:
+    life = server_of(covers, regex, lines, extra).life
+    assert life is not None
+    return life
+
+
+def server_of(covers: str, regex: str, lines: Iterable[str], extra: str = "") -> ServerMonitor:
     text = list(lines)
     toml = f"""
 schema = 1
@@ -35,8 +43,7 @@ pattern = "decode"
     server = session.add("1", "x.log")
     session.feed("1", Chunk(0.0, 0, "".join(f"{line}\n" for line in text).encode()))
     session.finish()
-    assert server.life is not None
-    return server.life
+    return server
 
 
 def clock(seconds: float) -> str:
@@ -102,3 +109,21 @@ def test_the_expected_window_follows_the_cycles_of_a_line() -> None:
     regex = r"^(?P<time>\S+ \S+) B=(?P<running>\d+) R=(?P<tok_s>\S+)(?: A=(?P<accept_len>\S+))?(?: (?P<cycles>\d+))?"
     life = life_of("cycles", regex, [f"{line} 1000" for line in lines])
     assert life.figures().excluded["after_idle"] == 0
+
+
+@pytest.mark.parametrize(
+    ("printed", "unit", "words"),
+    [
+        (27.668, "", ""),
+        (0.027668, "", "1,000 times more. If the log prints seconds, write `cycle_ms = 1000` under [unit]."),
+        (27668, "", "1,000 times less. If the log prints microseconds, write `cycle_ms = 0.001` under [unit]."),
+        (0.027668, "[unit]\ncycle_ms = 1000", ""),
+        (1106.7, "", "40 times less. Check the factors of cycle_ms and tok_s under [unit]."),  # a window for a cycle
+    ],
+)
+def test_a_cycle_in_another_unit_is_noticed_with_the_mend(printed: float, unit: str, words: str) -> None:
+    lines = [f"{clock(2 * i)} B=1 R=75.9 A=2.10 C={printed}" for i in range(20)]
+    regex = r"^(?P<time>\S+ \S+) B=(?P<running>\d+) R=(?P<tok_s>\S+) A=(?P<accept_len>\S+) C=(?P<cycle_ms>\S+)"
+    server = server_of("time", regex, lines, unit)
+    found = [each.text for each in notices_of(server, is_finished=True) if each.kind == "cycle_disagrees"]
+    assert [text[-len(words) :] for text in found] == ([words] if words else [])

@@ -13,6 +13,7 @@ from specmon.formats.contest import Contest
 from specmon.formats.custom import CustomDialect, FaultyFormat, parse_format
 from specmon.formats.custom.fields import FIELDS, KINDS
 from specmon.formats.custom.samples import Outcome
+from specmon.formats.custom.units import crossed_unit
 from specmon.formats.detect import Detector
 from specmon.visible import visible
 
@@ -48,9 +49,21 @@ def test_format(*, file: Path) -> int:
     failed = sum(not outcome.is_right for outcome in run)
     what = "reads logs of its own" if dialect.model.owns_logs else "adds phases to the logs of other engines"
     click.echo(f"{dialect.engine}: {len(run) - failed} of {len(run)} samples are right; it {what}.")
-    for sentence in shadows(dialect, found_dialects()):
+    for sentence in [*crossed(dialect), *shadows(dialect, found_dialects())]:
         click.echo(f"specmon: {visible(sentence)}", err=True)
     return 1 if failed else 0
+
+
+def crossed(dialect: CustomDialect) -> list[str]:
+    """Samples whose cycle cannot belong to their throughput: a sentence for the first one."""
+    for number, sample in enumerate(dialect.model.samples, start=1):
+        line = dialect.reader.read(sample.line.encode())
+        if line is None or line.kind != "decode" or not {"cycle_ms", "tok_s"} <= line.figures.keys():
+            continue
+        figures = (line.figures.get(name, 1.0) for name in ("cycle_ms", "tok_s", "accept_len", "running"))
+        if text := crossed_unit(*figures):
+            return [f"sample {number} of {dialect.engine}: {text}"]
+    return []
 
 
 def list_fields() -> int:

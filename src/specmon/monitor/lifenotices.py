@@ -142,6 +142,18 @@ def _why(clean: int) -> str:
     return "some ranks have no clean sample there" if clean else "no sample there is clean"
 
 
+def of_own_cycle(server: ServerMonitor, level: LevelFigures) -> list[Notice]:
+    """Where a format that somebody wrote reads a cycle time that cannot belong to the throughput beside it."""
+    figures = (level.cycle_ms, level.tok_s.median, level.accept_len)
+    if not (server.engine or "").startswith("custom:") or None in figures:
+        return []
+    from specmon.formats.custom.units import crossed_unit
+
+    cycle_ms, tok_s, accept_len = (figure or 0.0 for figure in figures)
+    text = crossed_unit(cycle_ms, tok_s, accept_len, level.running)
+    return [Notice("cycle_disagrees", f"At {level.running} running {text}")] if text else []
+
+
 def of_level(level: LevelFigures) -> list[Notice]:
     """What is special about one level."""
     found = []

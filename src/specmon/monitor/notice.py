@@ -7,7 +7,7 @@ from dataclasses import dataclass
 # Every kind there is, about a server or about the question as a whole.
 NOTICE_KINDS = (
     *("batch_unsteady", "blob_data", "client_disagrees", "clock_backwards"),
-    *("conditions_unread", "cut_columns", "dialect_failed", "formats_clash"),
+    *("conditions_unread", "cut_columns", "cycle_disagrees", "dialect_failed", "formats_clash"),
     *("gap", "kv_full", "metrics_refused", "mixed_servers", "no_clean_samples"),
     *("no_common_level", "no_date", "not_a_server_log", "outliers"),
     *("outside_window", "phases_disagree", "phases_refused", "prefill_heavy", "ranks_missing"),

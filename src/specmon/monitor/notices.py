@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from specmon.monitor.lifenotices import of_level, of_life, without_clean_samples
+from specmon.monitor.lifenotices import of_level, of_life, of_own_cycle, without_clean_samples
 from specmon.monitor.notice import Notice as Notice
 from specmon.monitor.phasenotices import of_phases
 from specmon.monitor.server import ServerMonitor
@@ -21,4 +21,5 @@ def notices_of(server: ServerMonitor, *, is_finished: bool) -> tuple[Notice, ...
         found += without_clean_samples(figures)
         for level in figures.levels:
             found += of_level(level)
+            found += of_own_cycle(server, level)
     return tuple(found)
