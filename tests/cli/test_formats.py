@@ -173,7 +173,7 @@ def test_formats_test_ends_with_1_when_a_sample_fails(specmon: Specmon, tmp_path
 
 def test_formats_test_tells_of_a_cycle_in_another_unit(specmon: Specmon, tmp_path: Path) -> None:
     (tmp_path / "f.toml").write_text(
-        "schema = 1\nname = 'x'\ncovers = 'cycles'\n[[pattern]]\nname = 'd'\nkind = 'decode'\n"
+        "schema = 1\nname = 'x'\ncovers = 'time'\n[[pattern]]\nname = 'd'\nkind = 'decode'\n"
         "regex = 'B=(?P<running>\\d+) R=(?P<tok_s>\\S+) C=(?P<cycle_ms>\\S+)'\n"
         "[[sample]]\nline = 'B=1 R=62.9 C=0.0159'\npattern = 'd'\n"
     )

@@ -204,6 +204,15 @@ def test_line_out_of_a_container_keeps_the_form_that_its_carrier_gave_it() -> No
     assert [store.carried(number) for number in range(store.end)] == [line.encode() for line in carried]
 
 
+def test_lines_of_the_probe_are_statistics() -> None:
+    session = session_of()
+    phases = plain(1, "specmon-phase v1 cycles=40 running=1 decode_ms=15.7 cycle_ms=15.9", "TP0")
+    feed(session, "a", launch(0) + decode(1) + phases + plain(2, "a remark"))
+    book = session.open_log()
+    book.sync()
+    assert [row.line.is_stats for row in book.rows(0, 9)] == [False, True, True, False]
+
+
 def test_three_hundred_thousand_lines_need_no_more_objects_than_three_thousand() -> None:
     def objects_after(lines: int) -> tuple[int, int]:
         store = LogStore(held=200_000, spill=Spill(1 << 20))

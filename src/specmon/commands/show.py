@@ -144,7 +144,22 @@ def ended_with_its_terminal() -> Iterator[None]:
 
 
 def _can_write_utf8() -> bool:
-    return is_in_browser() or (sys.stderr.encoding or "").lower().replace("-", "") == "utf8"
+    return is_in_browser() or is_utf8(sys.stderr.encoding or "", os.environ)
+
+
+def is_utf8(encoding: str, environ: Mapping[str, str]) -> bool:
+    """Whether a terminal takes more than ASCII, by Python's encoding for it and the locale that it was given.
+
+    Python writes UTF-8 also in the locale C, and says so in LC_CTYPE (PEP 538 and 540), whatever the terminal takes.
+    Where no locale is set at all, as in most containers, the terminal is one of today.
+    """
+    if encoding.lower().replace("-", "") != "utf8":
+        return False
+    names = ["LC_ALL", "LANG"] if environ.get("LC_CTYPE") in ("C.UTF-8", "C.utf8", "UTF-8") else _LOCALES
+    return next((environ[name] for name in names if environ.get(name)), "") not in ("C", "POSIX")
+
+
+_LOCALES = ["LC_ALL", "LC_CTYPE", "LANG"]
 
 
 async def print_lines(

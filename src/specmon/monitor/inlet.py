@@ -13,7 +13,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from specmon.events import Block
+from specmon.events import Block, PhasesTimed
 from specmon.formats.reader import LogReader, Portion
 from specmon.monitor.loglines import LogBuffer
 from specmon.monitor.logstore import Trait
@@ -260,6 +260,7 @@ def _traits(portions: Iterable[Portion]) -> list[tuple[Trait, array[int]]]:
             (Trait.SAMPLE, block.decode.offset),
             (Trait.PREFILL, block.prefill.offset),
             (Trait.UNPARSED, block.unparsed),
+            (Trait.PHASES, array("q", (event.offset for event in block.events if isinstance(event, PhasesTimed)))),
         )
         found += [(trait, offsets) for trait, offsets in columns if len(offsets)]
     return found

@@ -20,6 +20,7 @@ _AT_ONCE = 1000  # lines of one step of a filter or a search: a few ms
 _KEPT_TEXTS = 1000
 _LINES_BEFORE = 200  # from which a line is read as the session read it
 _LINES_AFTER = 4
+_STATISTICS = Trait.SAMPLE | Trait.PREFILL | Trait.PHASES
 _UNKNOWN, _NO, _YES = 0, 1, 2
 
 
@@ -204,7 +205,7 @@ class SessionLog:
             role=known.role if known is not None else Role.UNKNOWN,
             at=at if at == at else None,
             text="(no longer held)" if text is None else text,
-            is_stats=bool(part.traits[index] & (Trait.SAMPLE | Trait.PREFILL)),
+            is_stats=bool(part.traits[index] & _STATISTICS),
             is_unparsed=bool(part.traits[index] & Trait.UNPARSED),
             excluded=excluded,
             is_counted=is_sample and excluded is None,
@@ -234,7 +235,7 @@ class SessionLog:
             code = store.keys.index(wanted.server) if wanted.server in store.keys else -1
             keep &= self._column("server") == code
         if wanted.kind is not Kind.ALL:
-            is_stats = (self._column("traits") & (Trait.SAMPLE | Trait.PREFILL | Trait.UNPARSED)) > 0
+            is_stats = (self._column("traits") & (_STATISTICS | Trait.UNPARSED)) > 0
             keep &= is_stats if wanted.kind is Kind.STATISTICS else ~is_stats
         if self._sieve is not None:
             keep &= self._sieve.passed(store.first, store.end)

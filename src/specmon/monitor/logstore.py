@@ -30,6 +30,7 @@ class Trait(IntFlag):
     SAMPLE = 1  # a decode statistics line
     UNPARSED = 2  # a statistics line that lacks a figure
     PREFILL = 4
+    PHASES = 8  # times of a cycle's phases
 
 
 class Part:
