@@ -2,70 +2,93 @@
 
     python probe/benchmarks/in_a_server.py --install FOLDER     # makes this file a plugin of SGLang
     PYTHONPATH=FOLDER SPECMON_TOGGLE=cycles.txt python -m sglang.launch_server ...   # with the probe installed
-    python probe/benchmarks/in_a_server.py cycles.txt --running 8
+    python probe/benchmarks/in_a_server.py --load http://127.0.0.1:30000 --running 8 --out waves.txt
+    python probe/benchmarks/in_a_server.py cycles.txt waves.txt --running 8
 
-Keep a fixed number of requests running meanwhile. Every 64 cycles (`SPECMON_TOGGLE_CYCLES`) the classes get SGLang's
-own methods back, or the probe's again, in the order on, off, off, on and then off, on, on, off, so that what grows
-steadily, such as the context, falls out of four blocks. Blocks with a prefill or with another number of requests are
-left out.
+The load is waves: so many requests that start together, each with the same prompts as in every other wave, and the
+next wave when all are done. So the same cycle of two waves has the same context and the same accepted tokens. The
+classes of the server hold the probe's methods in one wave and SGLang's own in another, in the order on, off, off, on
+and then off, on, on, off, so that what grows steadily falls out of four waves. Only cycles with all the requests of
+the wave count.
+
+With two addresses after --load, the first is a server with the probe and the second one without it
+(`SPECMON_PROBE=0`): the waves go to the one and the other in that order, and `waves.txt` alone tells the change.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import random
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator
-from itertools import pairwise
+import urllib.request
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import FrameType, SimpleNamespace
 
-SETTLING = 16  # cycles of a block left out: after a switch the probe measures nothing for some
+SETTLING = 16  # cycles of a wave left out: requests of a wave do not all begin in the same cycle
 _PLUGINS = "sglang.srt.plugins"
 _SCHEDULER = "sglang.srt.managers.scheduler"
+_NAME = "specmon-wave"  # the requests' ids: NAME-REQUESTS-WAVE-INDEX
+_TIMEOUT_S = 600.0
+
+Waves = dict[int, tuple[bool, float]]  # by number: with the probe or not, and what was measured
+
+
+def is_on(wave: int) -> bool:
+    """Whether the probe is in the server in a wave."""
+    return wave % 8 in (0, 3, 5, 6)
+
+
+# -- in the server
 
 
 class Toggle:
-    """Around `Scheduler.run_batch`: notes when each cycle begins, and switches between blocks."""
+    """Around `Scheduler.run_batch`: notes when each cycle of a wave begins, and switches between waves."""
 
-    def __init__(self, path: str, size: int) -> None:
-        self._file = Path(path).open("w", encoding="ascii")  # noqa: SIM115  # open as long as the server
-        self._size = size
-        self._left = size
-        self._block = 0
+    def __init__(self, path: str, switch: Callable[[bool], None]) -> None:
+        self._path = Path(path)
+        self._path.write_text("", encoding="ascii")
+        self._switch = switch
+        self._wave = ""
         self._is_on = True
         self._notes: list[str] = []
 
     def around(
         self, original: Callable[..., object], scheduler: object, batch: SimpleNamespace, *more: object
     ) -> object:
-        running = len(batch.reqs) if batch.forward_mode.is_decode() else 0
-        if running:
-            self._left -= 1
-            if self._left < 0:
-                self._next_block()
-        self._notes.append(f"{time.perf_counter_ns()} {running} {self._block} {int(self._is_on)}\n")
+        wave = _wave_of(batch)
+        if wave != self._wave:
+            self._next_wave(wave)
+        if wave:
+            running = len(batch.reqs) if batch.forward_mode.is_decode() else 0
+            self._notes.append(f"{time.perf_counter_ns()} {running} {wave} {int(self._is_on)}\n")
         return original(scheduler, batch, *more)
 
-    def _next_block(self) -> None:
-        self._file.writelines(self._notes)  # in the part of a block that is left out
-        self._file.flush()
+    def _next_wave(self, wave: str) -> None:
+        with self._path.open("a", encoding="ascii") as file:  # in the part of a wave that is left out
+            file.writelines(self._notes)
         self._notes.clear()
-        self._block += 1
-        self._left = self._size - 1
-        is_on = self._block % 8 in (0, 3, 5, 6)
-        if is_on != self._is_on:
-            self._is_on = is_on
-            _switch(is_on)
+        self._wave = wave
+        wanted = not wave or is_on(int(wave.split()[1]))
+        if wanted != self._is_on:
+            self._is_on = wanted
+            self._switch(wanted)
+
+
+def _wave_of(batch: SimpleNamespace) -> str:
+    """REQUESTS and WAVE of a batch of the load below; "" of any other."""
+    rid = str(batch.reqs[0].rid) if batch.reqs else ""
+    return " ".join(rid.split("-")[2:4]) if rid.startswith(_NAME) else ""
 
 
 _hooked: list[tuple[type, str, object, object]] = []  # class, method, the probe's, SGLang's own
 
 
-def _switch(is_on: bool) -> None:
+def _switch(wanted: bool) -> None:
     from sglang.srt.plugins.hook_registry import HookRegistry  # type: ignore[import-not-found]  # where this runs
 
     from specmon_probe import install
@@ -79,10 +102,10 @@ def _switch(is_on: bool) -> None:
                     hook = vars(owner)[method]
                     _hooked.append((owner, method, hook, hook.__wrapped__))
     for owner, method, hook, original in _hooked:
-        setattr(owner, method, hook if is_on else original)
+        setattr(owner, method, hook if wanted else original)
     cycles = None if install.probe is None else install.probe._cycles
     if cycles is not None:
-        cycles.break_chain()  # no cycle may last through a block without the probe
+        cycles.break_chain()  # no cycle may last through a wave without the probe
 
 
 def register() -> None:
@@ -94,26 +117,82 @@ def register() -> None:
     if frame is not None and frame.f_globals.get("__name__") == _SCHEDULER and path:
         from sglang.srt.plugins.hook_registry import HookRegistry, HookType
 
-        toggle = Toggle(path, int(os.environ.get("SPECMON_TOGGLE_CYCLES", "64")))
-        HookRegistry.register(f"{_SCHEDULER}.Scheduler.run_batch", toggle.around, HookType.AROUND)
+        HookRegistry.register(f"{_SCHEDULER}.Scheduler.run_batch", Toggle(path, _switch).around, HookType.AROUND)
 
 
-def blocks(lines: list[str], running: int) -> Iterator[tuple[int, bool, float | None]]:
-    """Number, on or off, mean cycle in ms; None if something else happened in the block."""
-    rows = [tuple(map(int, line.split())) for line in lines]
-    starts = [i for i, row in enumerate(rows) if i == 0 or row[2] != rows[i - 1][2]]
-    for first, end in pairwise(starts):
-        is_clean = end - first > 2 * SETTLING and all(row[1] == running for row in rows[first : end + 1])
-        mean = (rows[end][0] - rows[first + SETTLING][0]) / (end - first - SETTLING) / 1e6 if is_clean else None
-        yield rows[first][2], bool(rows[first][3]), mean
+# -- the load
 
 
-def changes(found: list[tuple[int, bool, float | None]]) -> list[float]:
-    """Change of the cycle in percent for each four blocks that are all clean."""
+def _wave(url: str, running: int, tokens: int, name: str | None) -> tuple[float, int]:
+    """One wave: seconds and tokens. Without a name it is not noted, and the probe stays in."""
+    asked = {
+        "text": [f"def number_{index}(value):\n    '''No. {7919 * index % 1000}'''\n" for index in range(running)],
+        "sampling_params": {"temperature": 0, "max_new_tokens": tokens, "ignore_eos": True},
+    }
+    if name is not None:
+        asked["rid"] = [f"{_NAME}-{running}-{name}-{index}" for index in range(running)]
+    request = urllib.request.Request(
+        f"{url}/generate", json.dumps(asked).encode(), {"Content-Type": "application/json"}
+    )
+    begun_s = time.perf_counter()
+    with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as answer:
+        got = json.load(answer)
+    return time.perf_counter() - begun_s, sum(each["meta_info"]["completion_tokens"] for each in got)
+
+
+def load(urls: list[str], running: int, tokens: int, seconds: float, out: Path, *, is_named: bool = True) -> None:
+    """Send waves, four at least, and write a line for each: REQUESTS WAVE ON SECONDS TOKENS."""
+    for url in urls:
+        for _ in range(2):
+            _wave(url, running, tokens, None)
+    ends_s = time.monotonic() + seconds
+    wave = 0
+    with out.open("a", encoding="ascii") as lines:
+        while time.monotonic() < ends_s or (is_named and wave % 4):
+            url = urls[0] if is_on(wave) else urls[-1]
+            took_s, got = _wave(url, running, tokens, str(wave) if is_named else None)
+            lines.write(f"{running} {wave} {int(is_on(wave) or not is_named)} {took_s:.6f} {got}\n")
+            wave += 1
+
+
+# -- what comes out
+
+
+def cycles_of(lines: Iterable[str], running: int) -> Waves:
+    """Mean cycle of each wave in ms, over the cycles with all its requests."""
+    starts: dict[int, list[int]] = {}
+    modes: dict[int, bool] = {}
+    for line in lines:
+        at_ns, now, of, wave, mode = map(int, line.split())
+        if of == now == running:
+            if wave < max(starts, default=0):
+                starts.clear()  # another load, whose waves are counted from 0 again
+            starts.setdefault(wave, []).append(at_ns)
+            modes[wave] = bool(mode)
+    return {
+        wave: (modes[wave], (at[-1] - at[SETTLING]) / (len(at) - 1 - SETTLING) / 1e6)
+        for wave, at in starts.items()
+        if len(at) > 2 * SETTLING
+    }
+
+
+def rates_of(lines: Iterable[str], running: int) -> Waves:
+    """Tokens a second of each wave as the client saw it: prefill and HTTP are in it."""
+    rates: Waves = {}
+    for line in lines:
+        of, wave, mode, took_s, tokens = line.split()
+        if int(of) == running:
+            if int(wave) < max(rates, default=0):
+                rates.clear()
+            rates[int(wave)] = (mode == "1", float(tokens) / float(took_s))
+    return rates
+
+
+def changes(waves: Waves) -> list[float]:
+    """Change in percent with the probe for each four waves that are all there."""
     fours: dict[int, list[tuple[bool, float]]] = {}
-    for number, is_on, mean in found:
-        if mean is not None:
-            fours.setdefault(number // 4, []).append((is_on, mean))
+    for number, measured in waves.items():
+        fours.setdefault(number // 4, []).append(measured)
     whole = [four for four in fours.values() if len(four) == 4]
     return [100 * (sum(m for on, m in four if on) / sum(m for on, m in four if not on) - 1) for four in whole]
 
@@ -124,12 +203,26 @@ def _interval(values: list[float], of: Callable[[list[float]], float]) -> str:
     return f"{of(values):+.2f} % (95 % {drawn[250]:+.2f} to {drawn[9749]:+.2f})"
 
 
+def _tell(what: str, unit: str, waves: Waves, running: int) -> None:
+    found = changes(waves)
+    if len(found) < 2:
+        raise SystemExit(f"{len(found)} times four waves of {running} requests: load the server for longer")
+    off = statistics.mean(value for on, value in waves.values() if not on)
+    print(f"{what} without the probe {off:.3f} {unit}, {len(found)} times four waves; with it")
+    print(f"  mean {_interval(found, statistics.fmean)}, median {_interval(found, statistics.median)}")
+
+
 def main() -> None:
-    """Install, or print the change."""
+    """Install, load, or print the change."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("notes", nargs="?", type=Path)
-    parser.add_argument("--running", type=int, default=1)
+    parser.add_argument("notes", nargs="*", type=Path)
+    parser.add_argument("--running", type=int, default=1, help="requests of a wave")
     parser.add_argument("--install", type=Path, metavar="FOLDER")
+    parser.add_argument("--load", nargs="+", metavar="URL")
+    parser.add_argument("--tokens", type=int, default=400, help="that each request makes")
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--out", type=Path, default=Path("waves.txt"))
+    parser.add_argument("--plain", action="store_true", help="only load: the probe stays in the server")
     options = parser.parse_args()
     if options.install is not None:
         about = options.install / "specmon_probe_toggle-0.dist-info"
@@ -137,16 +230,14 @@ def main() -> None:
         (about / "METADATA").write_text("Metadata-Version: 2.1\nName: specmon-probe-toggle\nVersion: 0\n")
         (about / "entry_points.txt").write_text(f"[{_PLUGINS}]\nspecmon-probe-toggle = in_a_server:register\n")
         (options.install / "in_a_server.py").write_text(Path(__file__).read_text(encoding="utf-8"), encoding="utf-8")
-    if options.notes is not None:
-        found = list(blocks(options.notes.read_text(encoding="ascii").splitlines(), options.running))
-        fours = changes(found)
-        off = [mean for _, is_on, mean in found if mean is not None and not is_on]
-        if len(fours) < 2:
-            raise SystemExit(
-                f"{len(fours)} times four clean blocks: keep {options.running} requests running for longer"
-            )
-        print(f"cycle without the probe {statistics.mean(off):.3f} ms, {len(fours)} times four blocks; with it")
-        print(f"  median {_interval(fours, statistics.median)}, mean {_interval(fours, statistics.fmean)}")
+    if options.load:
+        load(options.load, options.running, options.tokens, options.seconds, options.out, is_named=not options.plain)
+    for path in options.notes:
+        lines = path.read_text(encoding="ascii").splitlines()
+        if lines and "." in lines[0]:
+            _tell("client", "tok/s", rates_of(lines, options.running), options.running)
+        else:
+            _tell("cycle", "ms", cycles_of(lines, options.running), options.running)
 
 
 if __name__ == "__main__":

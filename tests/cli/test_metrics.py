@@ -35,6 +35,29 @@ def test_series_beside_the_logs_are_found_and_preferred_to_the_probe(specmon: Sp
     assert "token counter" in method["evidence"]
 
 
+@pytest.mark.parametrize(("name", "forward"), [("baseline", "decode"), ("standalone", "verify")])
+def test_timer_probe_and_identity_agree_within_3_percent_where_the_load_comes_in_waves(
+    name: str, forward: str, specmon: Specmon, tmp_path: Path
+) -> None:
+    """Genuine (SGLang 0.5.16 on an H200): 1, 8 and 4 requests at a time that start together, so few prefills."""
+    log = DATA / "metrics" / f"sglang-0.5.16-{name}-waves.log.xz"
+    alone = shutil.copy(log, tmp_path)
+    told = json.loads(specmon("summary", str(log), str(alone), "--format", "json").out)["servers"]
+    with_series, without = (server["runs"][-1] for server in told)
+    assert (with_series["phases"]["source"], without["phases"]["source"]) == ("metrics", "probe")
+    levels = {level["running"]: level for level in without["decode"]["levels"]}
+    timed = {level["running"]: level for level in with_series["phases"]["by_running"]}
+    for probe in without["phases"]["by_running"]:
+        running = probe["running"]
+        if running not in (1, 4, 8):
+            continue  # the ends of waves
+        assert levels[running]["clean"] >= 60
+        assert probe["cycle_ms"] == pytest.approx(probe["identity_cycle_ms"], rel=0.03)
+        assert probe["ms"][forward] == pytest.approx(timed[running]["ms"][forward], rel=0.03)
+        assert sum(probe["ms"].values()) + probe["residual_ms"] == pytest.approx(probe["cycle_ms"])
+        assert 0 <= probe["residual_ms"] < 0.01 * probe["cycle_ms"]
+
+
 def test_summary_says_where_the_phases_are_from(specmon: Specmon) -> None:
     text = specmon("summary", str(LOG), "--metrics", str(SERIES)).out
     assert "ms (metrics)" in text

@@ -22,6 +22,7 @@ class FakeGpu:
     queries: int = 0
     is_capturing: bool = False
     recorded_in_capture: int = 0
+    recorded: int = 0
     breaks_after: int | None = None  # events; the next one raises
     events: list[FakeEvent] = field(default_factory=list)
 
@@ -46,6 +47,7 @@ class FakeEvent:
         self.at_ms: float | None = None
 
     def record(self) -> None:
+        self.gpu.recorded += 1
         if self.gpu.is_capturing:
             self.gpu.recorded_in_capture += 1
         self.at_ms = self.gpu.queued_ms

@@ -19,6 +19,7 @@ class Bench:
 
     interval: int = 4
     warm_up: int = 0
+    every: int = 1
     gpu: FakeGpu = field(default_factory=FakeGpu)
     host_s: float = 0.0
     means: list[Means] = field(default_factory=list)
@@ -30,6 +31,7 @@ class Bench:
             now_s=lambda: self.host_s,
             emit=self.means.append,
             warm_up=self.warm_up,
+            every=self.every,
         )
 
     def cycle(
@@ -79,6 +81,37 @@ def test_means_are_per_cycle_and_add_up_to_less_than_the_cycle() -> None:
         cycle_ms=8.0,
         accept_len=2.0,
     )
+
+
+def test_one_cycle_of_three_is_timed_and_a_line_comes_as_often_as_if_all_were() -> None:
+    bench = Bench(interval=40, every=3)
+    timed = [bench.cycle(tokens=2) is not None for _ in range(120)]
+    assert timed == [True, False, False] * 40
+    assert [(means.cycles, means.cycle_ms, means.accept_len) for means in bench.means] == [(13, 8.0, 2.0)] * 2
+    bench.run(60)
+    assert bench.core.pooled < 60  # the events of cycles that are not timed come back as well
+    pooled = bench.core.pooled
+    bench.run(300)
+    assert bench.core.pooled == pooled
+
+
+@pytest.mark.parametrize("every", [2, 3, 5])
+def test_a_timed_cycle_ends_where_the_next_begins_though_that_one_is_not_timed(every: int) -> None:
+    bench = Bench(interval=4 * every, every=every)
+    for cycle in range(80 * every):
+        bench.cycle(rest=1.0 if cycle % every == 0 else 50.0)
+        if cycle % (every * 2) == 1:
+            bench.prefill()  # behind a cycle that is not timed: nothing is lost by it
+    assert {means.cycle_ms for means in bench.means} == {8.0}
+
+
+def test_a_prefill_right_behind_a_timed_cycle_drops_it() -> None:
+    bench = Bench(interval=12, every=3)
+    for _ in range(60):
+        bench.run(4)
+        bench.prefill()
+    assert bench.means
+    assert {means.cycle_ms for means in bench.means} == {8.0}
 
 
 def test_a_prefill_between_two_cycles_is_in_neither() -> None:

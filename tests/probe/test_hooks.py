@@ -37,6 +37,7 @@ class Server:
     algorithm: str | None = "EAGLE3"
     tp_rank: int = 0
     warm_up: int = 0
+    every: int = 1
     gpu: FakeGpu = field(default_factory=FakeGpu)
     host_s: float = 0.0
     told: list[str] = field(default_factory=list)
@@ -50,6 +51,7 @@ class Server:
             tell=self.told.append,
             warn=self.warned.append,
             warm_up=self.warm_up,
+            every=self.every,
         )
         args = SimpleNamespace(speculative_algorithm=self.algorithm, decode_log_interval=4, pp_size=1)
         self.scheduler = SimpleNamespace(server_args=args, attn_tp_rank=self.tp_rank)
@@ -120,6 +122,35 @@ def test_nothing_is_recorded_before_the_scheduler_has_handled_a_result(server: S
         "specmon-phase v1 cycles=4 running=1 draft_ms=0.500 verify_ms=6.000 draft_extend_ms=0.500 "
         "cycle_ms=8.000 accept_len=2.00"
     )
+
+
+@pytest.mark.parametrize("algorithm", ["EAGLE3", None])
+def test_cycles_that_are_not_timed_record_one_event_at_most(algorithm: str | None) -> None:
+    server = Server(algorithm=algorithm, every=3)
+    server.settle()
+    step = server.decode_step if algorithm is None else server.step
+    recorded = []
+    for _ in range(9):
+        before = server.gpu.recorded
+        step()
+        recorded.append(server.gpu.recorded - before)
+    # the start, and the two ends of each phase; then the start that ends the cycle; then nothing
+    assert recorded == [3 if algorithm is None else 7, 1, 0] * 3
+    for _ in range(30):
+        step()
+    assert server.lines
+    assert {line.split("cycle_ms=")[1].split()[0] for line in server.lines} == {
+        "7.000" if algorithm is None else "8.000"
+    }
+
+
+def test_target_forward_of_a_cycle_that_is_not_timed_is_no_cycle_of_its_own() -> None:
+    server = Server(every=3)
+    server.settle()
+    for _ in range(60):
+        server.step()
+    assert server.lines
+    assert all("draft_ms" in line and "verify_is" not in line for line in server.lines)
 
 
 def test_no_event_goes_into_a_graph_that_is_being_captured(server: Server) -> None:

@@ -7,6 +7,9 @@ are not there yet is simply asked again later.
 A cycle lasts from its start to the start of the next one of the same requests. So a cycle is counted only if another
 follows it at once; a prefill, another batch size, other requests or a pause break the chain, and the cycle before the
 break is dropped.
+
+One cycle of every three is timed, because each event costs the device about 2 µs. Three has no divisor in common with
+the usual intervals of SGLang's own statistics, so that the cycles that print those are timed as often as the others.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ READS = 2  # cycles read at a time: a steady trickle instead of a pause each sta
 MOST_LEVELS = 256  # batch sizes that are summed at the same time
 LONGEST_S = 5.0  # between two starts; longer was a pause: a weight update, a debugger
 FRESH_S = 10.0  # a line covers no more than this, and nothing that is older
+EVERY = 3  # one cycle of so many is timed
 WARM_UP = 16  # cycles left out at first: SGLang's own warm-up request, kernels that compile on their first use
 
 
@@ -47,6 +51,7 @@ class Cycle:
     own_verify: bool = True
     spans: list[tuple[str, Event, Event]] = field(default_factory=list)
     following: Event | None = None  # the start of the cycle that followed at once
+    owns_following: bool = False  # that cycle is not timed itself, so its event is given back with this one's
     waits_for_tokens: bool = False
     tokens: int | None = None  # made in this cycle, bonus tokens included
     is_in_span: bool = False
@@ -89,8 +94,11 @@ class Cycles:
         now_s: Callable[[], float],
         emit: Callable[[Means], None],
         warm_up: int = WARM_UP,
+        every: int = EVERY,
     ) -> None:
-        self._interval = max(1, interval)
+        self._interval = max(1, interval // every)  # a line for `interval` cycles, whether timed or not
+        self._every = every
+        self._turn = 0
         self._new_event = new_event
         self._now_s = now_s
         self._emit = emit
@@ -103,10 +111,10 @@ class Cycles:
     @property
     def pooled(self) -> int:
         """Events that exist: in flight and free."""
-        return len(self._free) + sum(1 + 2 * len(cycle.spans) for cycle in self._pending)
+        return len(self._free) + sum(1 + cycle.owns_following + 2 * len(cycle.spans) for cycle in self._pending)
 
     def begin(self, running: int, requests: object, *, own_verify: bool = True) -> Cycle | None:
-        """A cycle starts on the current stream. None if it is not measured."""
+        """A cycle starts on the current stream. None if it is not timed."""
         if self._skipped > 0:
             self._skipped -= 1
             return None
@@ -115,18 +123,23 @@ class Cycles:
             self.break_chain()
             return None
         now_s = self._now_s()
-        start = self.mark()
-        cycle = Cycle(running, requests, now_s, start, own_verify)
-        last = self._last
-        if (
-            last is not None
-            and last.running == running
-            and last.requests == requests
-            and now_s - last.begun_s < LONGEST_S
+        is_timed = self._turn == 0
+        self._turn = (self._turn + 1) % self._every
+        last, self._last = self._last, None
+        if last is not None and not (
+            last.running == running and last.requests == requests and now_s - last.begun_s < LONGEST_S
         ):
+            last = None
+        if last is None and not is_timed:
+            return None
+        start = self.mark()
+        if last is not None:
             last.following = start
+            last.owns_following = not is_timed
+        if not is_timed:
+            return None
+        self._last = cycle = Cycle(running, requests, now_s, start, own_verify)
         self._pending.append(cycle)
-        self._last = cycle
         return cycle
 
     def mark(self) -> Event:
@@ -162,8 +175,9 @@ class Cycles:
             else:
                 self._add(oldest, oldest.start.elapsed_time(oldest.following))
             pending.popleft()
-            # `following` is the start of the next cycle, which gives it back itself.
             self._free.append(oldest.start)
+            if oldest.following is not None and oldest.owns_following:
+                self._free.append(oldest.following)
             for _, begin, end in oldest.spans:
                 self._free.append(begin)
                 self._free.append(end)

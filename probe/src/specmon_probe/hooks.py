@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import ParamSpec, TypeVar
 
-from specmon_probe.cycles import Cycle, Cycles, Means
+from specmon_probe.cycles import EVERY, WARM_UP, Cycle, Cycles, Means
 from specmon_probe.device import Device, torch_device
 from specmon_probe.layouts import DECODE, VERIFY
 from specmon_probe.line import write
@@ -35,7 +35,8 @@ class Probe:
         now_s: Callable[[], float] = time.monotonic,
         tell: Callable[[str], None] = logger.info,
         warn: Callable[[str], None] = logger.warning,
-        warm_up: int | None = None,
+        warm_up: int = WARM_UP,
+        every: int = EVERY,
     ) -> None:
         self.is_on = True  # False: every hook calls its original and does nothing else
         self._device = device
@@ -43,12 +44,14 @@ class Probe:
         self._tell = tell
         self._warn = warn
         self._warm_up = warm_up
+        self._every = every
         # Both come with the first result that the scheduler has processed. Until then nothing is measured: no
         # warm-up run, and no capture of a graph, which all happen before.
         self._cycles: Cycles | None = None
         self._place: Place | None = None
         self._is_capturing: Callable[[], bool] = lambda: False
         self._open: Cycle | None = None
+        self._is_inside = False  # a worker's whole cycle or prefill is under way, timed or not
 
     def step_aside(self, why: object) -> None:
         """Stop for good, with one line."""
@@ -66,13 +69,12 @@ class Probe:
         """Around a method that holds one whole cycle, or a prefill."""
 
         def around(original: Original, *args: object, **kwargs: object) -> object:
-            if self._cycles is None or self._open is not None:
+            if self._cycles is None or self._is_inside:
                 return original(*args, **kwargs)
             cycle = self._guard(self._begin, _batch(args, kwargs), own_verify)
-            if cycle is None:
-                return original(*args, **kwargs)
             result = self._inside(cycle, original, *args, **kwargs)
-            self._guard(self._follow, cycle, result)
+            if cycle is not None:
+                self._guard(self._follow, cycle, result)
             return result
 
         return around
@@ -99,7 +101,7 @@ class Probe:
                 if cycle.own_verify or cycle.is_in_span:
                     return original(*args, **kwargs)
                 return self._span(cycle, VERIFY, original, args, kwargs)
-            name = self._guard(self._step_of, args, kwargs)
+            name = None if self._is_inside else self._guard(self._step_of, args, kwargs)
             if name is None:
                 return original(*args, **kwargs)
             cycle = self._guard(self._begin, _batch(args, kwargs), False, is_decoding=True)
@@ -134,9 +136,10 @@ class Probe:
             self.step_aside(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
             return None
 
-    def _inside(self, cycle: Cycle, function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
-        """Call something with the cycle open. What it raises is the server's, and passes."""
+    def _inside(self, cycle: Cycle | None, function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
+        """Call something with the cycle open, if it is timed. What it raises is the server's, and passes."""
         self._open = cycle
+        self._is_inside = True
         try:
             return function(*args, **kwargs)
         except BaseException:
@@ -145,6 +148,7 @@ class Probe:
             raise
         finally:
             self._open = None
+            self._is_inside = False
 
     def _span(
         self,
@@ -172,9 +176,13 @@ class Probe:
             return
         device = self._device()
         self._is_capturing = device.is_capturing
-        more = {} if self._warm_up is None else {"warm_up": self._warm_up}
         self._cycles = Cycles(
-            interval=place.interval, new_event=device.new_event, now_s=self._now_s, emit=self._emit, **more
+            interval=place.interval,
+            new_event=device.new_event,
+            now_s=self._now_s,
+            emit=self._emit,
+            warm_up=self._warm_up,
+            every=self._every,
         )
         self._tell(
             f"specmon-probe times decode cycles of {place.algorithm or 'a server without speculation'}: one "
