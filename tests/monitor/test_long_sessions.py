@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import random
 from dataclasses import replace
 
@@ -9,12 +10,13 @@ import pytest
 
 from specmon.analysis import horizon
 from specmon.monitor import history
+from specmon.monitor.life import Life
 from specmon.monitor.session import Session
 from specmon.monitor.snapshot import Role, Trust
 from specmon.references.fingerprint import Fingerprint
 from specmon.references.model import Reference, ReferenceLevel
 
-from .lines import decode, decodes, feed, launch, plain, prefill, ready
+from .lines import START, decode, decodes, feed, launch, plain, prefill, ready
 
 _RETRACTED = "KV cache pool is full. Retract requests. #retracted_reqs: 1, #new_token_gained: 600"
 
@@ -102,3 +104,49 @@ def test_a_reference_is_followed_on_when_its_first_samples_are_held_no_more(monk
     assert view.samples_seen > seen
     _go_on(session, offset, second, 100.0, 5000)
     assert session.trust_view(session.servers[0]).state in (Trust.RECOVERED, Trust.MATCHES)
+
+
+def _lives_in_memory() -> int:
+    gc.collect()
+    return sum(type(each) is Life for each in gc.get_objects())
+
+
+def test_of_five_thousand_restarts_the_newest_are_held_and_the_others_counted() -> None:
+    before = _lives_in_memory()
+    session, end = Session(), 0
+    server = session.add("1", "/logs/1.log", role=Role.BASELINE)
+    held, view = [], None
+    for thousand in range(5):
+        for first in range(thousand * 1000, thousand * 1000 + 1000, 50):
+            text = "".join(
+                launch(second) + decode(second + 2) + decode(second + 3) for second in range(first, first + 50)
+            )
+            feed(session, "1", text, offset=end)
+            end += len(text)
+        view = session.snapshot(START + thousand).baseline
+        assert view is not None
+        assert view.run_index == 1000 * (thousand + 1)
+        held.append(_lives_in_memory() - before)
+    assert server.runs == 5000
+    assert view is not None
+    assert [life.index for life in server.lives] == list(range(4801, 5001))
+    # The event list names each restart with the life before it, and that is one more.
+    assert max(held) <= 202
+    assert server.samples == 10_000
+    assert any("holds 5000 lives" in notice for notice in view.notices)
+    # What was said of the samples of those that are gone stays, on the charts and beside the lines.
+    assert len(view.points) == server.samples
+    assert {point.excluded for point in view.points[:2000:2]} == {"first_after_start"}
+    assert {point.excluded for point in view.points[1:2000:2]} == {None}
+
+
+def test_a_run_that_was_asked_for_by_its_number_is_never_gone() -> None:
+    session, end = Session(run=2), 0
+    server = session.add("1", "/logs/1.log", role=Role.BASELINE)
+    for restart in range(205):
+        text = launch(restart * 60.0) + decode(restart * 60.0 + 2)
+        feed(session, "1", text, offset=end)
+        end += len(text)
+    assert server.life is not None
+    assert server.life.index == 2
+    assert len(server.lives) == server.runs == 205

@@ -184,9 +184,9 @@ def _feed_captured(session: Session, key: str, log: CapturedLog) -> None:
         if end > start:
             session.feed(key, Chunk(moment, start, whole[start:end]))
             start = end
-        if len(session.server(key).lives) != lives:
+        if session.server(key).runs != lives:
             # Conditions that a restart did not change are told again, now that the life they belong to is there.
-            lives = len(session.server(key).lives)
+            lives = session.server(key).runs
             if told is not None:
                 session.attach_fingerprint(key, told.fingerprint)
 

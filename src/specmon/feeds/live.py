@@ -204,7 +204,7 @@ class LiveFeed:
         try:
             async for event in channel.source.events():
                 self.take(channel.key, event)
-                if (newest := len(self._session.server(channel.key).lives)) != lives:
+                if (newest := self._session.server(channel.key).runs) != lives:
                     lives = newest
                     if looking is not None:
                         looking.cancel()

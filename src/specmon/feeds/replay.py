@@ -271,7 +271,7 @@ class ReplayFeed:
 
     def _tell_new_life(self, log: ReplayLog, moment: float) -> None:
         """Conditions that a restart did not change are told again, now that the log has the life they belong to."""
-        lives = sum(len(server.lives) for server in self._session.servers if server.key == log.key)
+        lives = sum(server.runs for server in self._session.servers if server.key == log.key)
         if lives != self._lives.get(log.key, 0):
             self._lives[log.key] = lives
             self._life.pop(log.key, None)

@@ -9,7 +9,8 @@ from specmon.monitor.life import Life
 from specmon.monitor.snapshot import EventLine, Mark, MarkKind, Severity
 
 _HELD_EVENTS = 500
-_HELD_MARKS = 200
+_HELD_MARKS = 1000
+_HELD_RESTARTS = 200  # they hold two lives each
 
 
 class Chronicle:
@@ -19,7 +20,7 @@ class Chronicle:
         self.server = server  # its key, in event lines
         self.marks: deque[Mark] = deque(maxlen=_HELD_MARKS)
         self.events: deque[EventLine] = deque(maxlen=_HELD_EVENTS)
-        self.restarts: deque[tuple[float, Life, Life]] = deque(maxlen=_HELD_EVENTS)
+        self.restarts: deque[tuple[float, Life, Life]] = deque(maxlen=_HELD_RESTARTS)
 
     def tell(
         self, at: float, severity: Severity, text: str, position: int | None = None, *, is_ours: bool = False

@@ -244,7 +244,8 @@ class Gate:
         earlier = [
             names[server.key]
             for server in session.servers
-            if any(life.state is RunState.CRASHED for life in server.lives if life is not server.life)
+            if server.history.lives.gone_crashed
+            or any(life.state is RunState.CRASHED for life in server.lives if life is not server.life)
         ]
         if earlier:
             evidence += f" in the run that is judged; another run of {', '.join(earlier)} did"

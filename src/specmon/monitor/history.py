@@ -74,7 +74,7 @@ class History:
         self.is_measured = is_measured  # False: lives and their states only, in constant memory
         self.chronicle = Chronicle(server)
         horizon = LIVE if is_watched else None
-        self.lives = Lives(self._restarted, self.chronicle.withdraw_restart, horizon=horizon)
+        self.lives = Lives(self._restarted, self.chronicle.withdraw_restart, horizon=horizon, on_gone=self._gone)
         self._trace: Trace | None = None
         self.underway = Underway()
         self.answers = 0  # generation requests that the access log says were answered
@@ -108,7 +108,7 @@ class History:
         self.answers += block.answers.count
         timed = len(block.steps)
         steps = iter(range(timed))
-        known = max(len(self.lives.all) - 1, 0)
+        known = self.lives.begun
         next_try = 0  # the sample from which on the next ones may be taken in together
         while i < samples or j < prefills or k < rare:
             at_decode = decode.offset[i] if i < samples else end
@@ -137,7 +137,7 @@ class History:
         self._steps(block, steps, end)
         if block.recognised:
             # Also a life without a sample has its engine's habits: what such a log cannot tell is unknown, not 0.
-            for life in self.lives.all[known:]:
+            for life in self.lives.since(known):
                 life.set_habits(block.habits)
 
     def mark_of(self, position: int) -> tuple[bool, str | None]:
@@ -354,6 +354,12 @@ class History:
                 life.env[event.name] = event.value
         if event.at is not None:
             self.note_time(event.at)  # in the life that may have begun with it
+
+    def _gone(self, life: Life) -> None:
+        """Nothing else must hold on to it."""
+        self._places.let_go(life)
+        if self._trace is not None:
+            self._trace.let_go(life)
 
     def _restarted(self, before: Life, life: Life, at: float | None) -> None:
         moment = at if at is not None and at == at else self.last_at

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 from specmon.analysis.horizon import Horizon
 from specmon.events import FIRST_DATED_S, Clock, ProcessStarted
 from specmon.monitor.life import Life
+from specmon.monitor.snapshot import RunState
 
 if TYPE_CHECKING:
     from specmon.references.fingerprint import Fingerprint
 
 WHOLE_LIVES = 20  # the newest are held whole
+HELD_LIVES = 200  # these and the ones before them with their figures; of the others only the number is known
 CLOCK_BACKWARDS_S = 60.0  # a step back of the statistics lines that means another life
 _YEARLESS_STEP_S = 30 * 86400.0  # stamps without a year step back by months at New Year, and mean nothing
 _OTHER_PROCESS_S = 1.0  # lines of two processes closer than this belong to one server
@@ -25,15 +27,28 @@ class Lives:
     """The lives of one server, oldest first."""
 
     def __init__(
-        self, on_restart: Restarted, on_withdrawn: Callable[[], None], *, horizon: Horizon | None = None
+        self,
+        on_restart: Restarted,
+        on_withdrawn: Callable[[], None],
+        *,
+        horizon: Horizon | None = None,
+        on_gone: Callable[[Life], None] = lambda _: None,
     ) -> None:
-        """`horizon`: how much of the past is held whole; None: all of it."""
-        self.all: list[Life] = []
+        """`horizon`: how much of the past is held whole; None: all of it.
+
+        `on_gone` is told of a life that is held no more.
+        """
+        self.all: list[Life] = []  # that are held
+        self.gone = 0  # older ones
+        self.gone_crashed = 0  # how many of those crashed
+        self.gone_revision = 0  # what their verdicts came to
+        self.is_bounded = horizon is not None  # False: somebody asked for one by its number
         self.clock_steps = 0
         self.warm_up_s = 0.0  # rule 7: how long after ready no sample of a life counts
         self._horizon = horizon
         self._on_restart = on_restart
         self._on_withdrawn = on_withdrawn
+        self._on_gone = on_gone
         self._next_fingerprint: Fingerprint | None = None
         self._next_process = ""
 
@@ -45,7 +60,7 @@ class Lives:
     def begin(self, at: float | None = None) -> Life:
         """Another life starts here."""
         before = self.current
-        life = Life(len(self.all) + 1, warm_up_s=self.warm_up_s, horizon=self._horizon)
+        life = Life(self.begun + 1, warm_up_s=self.warm_up_s, horizon=self._horizon)
         life.fingerprint, self._next_fingerprint = self._next_fingerprint, None
         life.process, self._next_process = self._next_process, ""
         self.all.append(life)
@@ -55,7 +70,22 @@ class Lives:
         if self._horizon is not None and len(self.all) > WHOLE_LIVES:
             number = len(self.all) - WHOLE_LIVES - 1
             self.all[number].settle(self.all[number - 1] if number else None)
+        if self.is_bounded and len(self.all) > HELD_LIVES:
+            oldest = self.all.pop(0)
+            self.gone += 1
+            self.gone_crashed += oldest.state is RunState.CRASHED
+            self.gone_revision += oldest.statistics.revision
+            self._on_gone(oldest)
         return life
+
+    @property
+    def begun(self) -> int:
+        """How many there have been."""
+        return self.gone + len(self.all)
+
+    def since(self, index: int) -> list[Life]:
+        """Those that are held from a number on, counted from 1."""
+        return self.all[max(0, index - 1 - self.gone) :]
 
     def of_launch(self, at: float | None) -> Life:
         """A launch line begins a life, unless nothing but noise came before it."""

@@ -215,6 +215,8 @@ class Pictures:
             for server in servers:
                 if server.life is not None:
                     server.life.let_figures_lag(one_in)
+        for server in self._session.servers:
+            server.history.trace.spare(has_many and server not in pair)
 
     def _view(
         self,
@@ -333,6 +335,8 @@ class Pictures:
         """What a restart changed, as far as both lives' conditions are known."""
         key = (before.conditions_key, life.conditions_key)
         if key not in self._restart_texts:
+            if len(self._restart_texts) > 10 * _HELD_EVENTS:
+                self._restart_texts.clear()
             self._restart_texts[key] = f"restarted{_changes(before, life)}"
         return self._restart_texts[key]
 

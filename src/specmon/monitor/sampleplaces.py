@@ -5,12 +5,22 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from specmon.analysis.rules import Rule
+from specmon.analysis.verdicts import Verdicts
 from specmon.monitor.life import Life
 
 HELD_PLACES = 65_536
 _AROUND = 16  # samples
+
+
+@dataclass(frozen=True, slots=True)
+class GoneLife:
+    """What stays of a life for its lines."""
+
+    verdicts: Verdicts
+    was_continued: bool
 
 
 class SamplePlaces:
@@ -21,7 +31,8 @@ class SamplePlaces:
         self._positions = array("q")
         self._indexes = array("I")  # in the life's statistics
         self._owners = array("I")  # which of the lives
-        self._lives: list[Life] = []
+        self._lives: list[Life | GoneLife] = []
+        self._gone = 0  # so many of them in the beginning are gone
 
     def __len__(self) -> int:
         return len(self._positions)
@@ -45,6 +56,7 @@ class SamplePlaces:
             unused = min(self._owners)
             if unused:
                 del self._lives[:unused]
+                self._gone = max(0, self._gone - unused)
                 self._owners = array("I", [owner - unused for owner in self._owners])
 
     def _insert(self, position: int, index: int, owner: int) -> None:
@@ -74,7 +86,15 @@ class SamplePlaces:
                 return self._positions[near]
         return None
 
-    def find(self, position: int) -> tuple[Life, int] | None:
+    def let_go(self, life: Life) -> None:
+        """It is held no more: keep what was said of its samples."""
+        for owner in range(self._gone, len(self._lives)):
+            if self._lives[owner] is life:
+                self._lives[owner] = GoneLife(life.statistics.verdicts, life.continues is not None)
+        while self._gone < len(self._lives) and isinstance(self._lives[self._gone], GoneLife):
+            self._gone += 1  # they go in their order
+
+    def find(self, position: int) -> tuple[Life | GoneLife, int] | None:
         """The life and the index of the sample whose line stands there; None for another line or an old one."""
         place = bisect_left(self._positions, position)
         if place == len(self._positions) or self._positions[place] != position:
@@ -82,9 +102,13 @@ class SamplePlaces:
         return self._lives[self._owners[place]], self._indexes[place]
 
 
-def excluded_word(life: Life, index: int) -> str | None:
+def excluded_word(life: Life | GoneLife, index: int) -> str | None:
     """The rule that leaves a sample out, None when it counts."""
-    if life.continues is not None:
+    if isinstance(life, GoneLife):
+        was_continued, verdicts = life.was_continued, life.verdicts
+    else:
+        was_continued, verdicts = life.continues is not None, life.statistics.verdicts
+    if was_continued:
         return None  # its lines were read again as another life's, so this place in it means nothing
-    verdict = life.statistics.verdicts.of(index)
+    verdict = verdicts.of(index)
     return None if verdict is None or verdict is Rule.CLEAN else verdict.word

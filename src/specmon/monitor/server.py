@@ -196,15 +196,21 @@ class ServerMonitor:
 
     @property
     def lives(self) -> list[Life]:
-        """All lives, oldest first."""
+        """All lives that are held, oldest first: in a live session and a replay the newest 200."""
         return self.history.lives.all
+
+    @property
+    def runs(self) -> int:
+        """How many lives there have been."""
+        return self.history.lives.begun
 
     @property
     def life(self) -> Life | None:
         """The one whose figures are asked for: the current one, unless a run was named."""
         if self.run is None:
             return self.history.lives.current
-        return self.lives[self.run - 1] if len(self.lives) >= self.run else None
+        held = self.history.lives.since(self.run)
+        return held[0] if held and held[0].index == self.run else None
 
     @property
     def is_ended_run(self) -> bool:
@@ -251,7 +257,7 @@ class ServerMonitor:
     @property
     def revision(self) -> int:
         """Grows when an earlier verdict changes."""
-        return sum(life.statistics.revision for life in self.lives)
+        return self.history.lives.gone_revision + sum(life.statistics.revision for life in self.lives)
 
     @property
     def usual_gap_s(self) -> float | None:

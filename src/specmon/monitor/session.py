@@ -96,6 +96,7 @@ class Session:
     def _enter(self, key: str, source: str, role: Role | None, label: str | None) -> ServerMonitor:
         server = ServerMonitor(key, source, declared=role, is_watched=self._is_watched, is_measured=self._is_measured)
         server.run = self.run
+        server.history.lives.is_bounded = server.history.lives.is_bounded and self.run is None
         server.history.lives.warm_up_s = self._warm_up_s
         self._entries[key] = _Entry(server, label, self._new_watch())
         return server

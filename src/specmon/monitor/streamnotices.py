@@ -73,11 +73,11 @@ def of_stream(server: ServerMonitor, *, is_finished: bool) -> list[Notice]:
             )
         )
     found += _of_writers(server)
-    if len(server.lives) > 1:
+    if server.runs > 1:
         found.append(
             Notice(
                 "restart",
-                f"The log holds {len(server.lives)} lives of the server. The figures are those of "
+                f"The log holds {server.runs} lives of the server. The figures are those of "
                 f"{'the last one' if server.run is None else f'number {server.run}'}; "
                 "nothing of the others enters them. `--run N` gives those of another.",
             )

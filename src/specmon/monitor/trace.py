@@ -45,9 +45,20 @@ class Trace:
         self._slot_begins = 0  # the first sample of it
         self._revision = 0
         self._shift_s = 0.0
+        self._is_spared = False
         self._changes = 0  # of samples that were there, or of buckets
         self._held: HeldSamples | None = None
         self._slots = _Slots()
+
+    def spare(self, is_spared: bool) -> None:
+        """Hold little of a server of many that nobody compares."""
+        if is_spared is self._is_spared:
+            return
+        self._is_spared = is_spared
+        if is_spared:
+            self.limit(FEW_SAMPLES, FEW_BUCKETS)
+        else:
+            self.limit(HELD_SAMPLES, HELD_BUCKETS)
 
     def limit(self, samples: int, buckets: int) -> None:
         """From now on hold so many at most."""
@@ -79,6 +90,12 @@ class Trace:
         self._take_waiting()
         if len(at):
             self._take(life, index, at, tok_s, rank_tok_s, running, accept_len)
+
+    def let_go(self, life: Life) -> None:
+        """It is held no more; what was said of its samples stays."""
+        self._take_waiting()
+        self._look_at_verdicts(life)
+        self._owners = {number: known for number, known in self._owners.items() if known[0] is not life}
 
     def points(self, revision: int, shift_s: float = 0.0) -> HeldSamples:
         """All that is held, moved by `shift_s`; `revision` says whether earlier verdicts have changed."""
@@ -161,20 +178,22 @@ class Trace:
 
     # -- verdicts ----------------------------------------------------------------------------------
 
-    def _look_at_verdicts(self) -> None:
-        """Verdicts change after the fact. Pictures that were given away keep theirs."""
+    def _look_at_verdicts(self, only: Life | None = None) -> None:
+        """Verdicts change after the fact, of all lives or of one. Pictures that were given away keep theirs."""
         held = self._data["owner"][self._first : self._end]
-        rules = self._data["rule"].copy()
+        rules = self._data["rule"]
         is_changed = False
         for number, (life, seen) in self._owners.items():
-            if life.statistics.revision == seen and life.continues is None:
+            if (only is not None and life is not only) or (life.statistics.revision == seen and life.continues is None):
                 continue
             self._owners[number] = life, life.statistics.revision
             first, end = self._first + np.searchsorted(held, [number, number + 1])
             before = rules[first:end]
             now = self._verdicts(life, self._data["index"][first:end], before)
-            is_changed = is_changed or bool(np.any(now != before))
-            rules[first:end] = now
+            if np.any(now != before):
+                if not is_changed:
+                    is_changed, rules = True, rules.copy()
+                rules[first:end] = now
         if is_changed:
             self._data["rule"] = rules
             self._changes += 1

@@ -78,7 +78,9 @@ class TrustWatch:
             self._return_to(self._life.continues)
         done = self._life.index if self._life is not None else 1
         changes: list[Change] = []
-        for life in server.lives[done - 1 : server.run]:  # up to the run that figures are asked of
+        for life in server.history.lives.since(done):
+            if server.run is not None and life.index > server.run:
+                break  # up to the run that figures are asked of
             if life.role is Role.SPECULATIVE:
                 continue  # a reference is a baseline's
             if life is not self._life:

@@ -19,5 +19,5 @@ def why_of(session: Session, judged: Judged) -> str | None:
 
 def _life_before(server: ServerMonitor) -> Life | None:
     """The life before the judged one, when it speculated too."""
-    before = server.lives[: server.life.index - 1] if server.life is not None else []
+    before = [life for life in server.lives if server.life is not None and life.index < server.life.index]
     return before[-1] if before and before[-1].role is Role.SPECULATIVE else None

@@ -80,7 +80,7 @@ def _server(session: Session, server: ServerMonitor, name: str) -> ServerOutline
 
 
 def _life(server: ServerMonitor, life: Life, figures: RunFigures) -> list[str]:
-    where = f"run {life.index} of {len(server.lives)}, {life.state.value}"
+    where = f"run {life.index} of {server.runs}, {life.state.value}"
     if life.launch is not None and life.launch.model is not None:
         where += f", {life.launch.model}"
     if life.statistics.is_speculative:

@@ -134,7 +134,7 @@ class Chart(Widget):
             return False
         return (
             plot.points is old.points
-            and plot.marks is old.marks
+            and (plot.marks is old.marks or plot.marks == old.marks)
             and (plot.low, plot.high, plot.line, plot.line_name, plot.running, plot.cursor, plot.measure)
             == (old.low, old.high, old.line, old.line_name, old.running, old.cursor, old.measure)
             and framed(plot, *self.size)[1] == self._drawn_window
