@@ -154,3 +154,13 @@ def test_one_high_sample_of_thousands_is_drawn_at_its_height(
     marked = draw(replace(made, marks=(Mark(far, kind, ""),), cursor=values[place][0]), width, 12)
     assert sum(len(text) for text, part in marked[0] if part.startswith("mark")) == 1
     assert any(part == "cursor" and text not in (" ", "╏") for text, part in marked[top])
+
+
+@given(st.floats(60, 30 * 86400), st.integers(5, 280), st.floats(0, 5000))
+def test_a_window_of_all_that_is_held_begins_no_later_than_that(span_s: float, cells: int, more_s: float) -> None:
+    end = END + more_s
+    drawn = aligned(Window(end - span_s, end, True, is_whole=True), cells)
+    step = max(drawn.span_s / cells, 2.0)
+    assert drawn.start <= end - span_s + 1e-3 or drawn.span_s / cells < 2.0
+    assert end - 1e-3 <= drawn.end <= end + 2 * step
+    assert drawn.span_s <= span_s * 1.1 * cells / (cells - 1) + 1e-3

@@ -32,9 +32,15 @@ def aligned(window: Window, cells: int) -> Window:
         return window
     # The grid is absolute: a column changes only when a sample falls into it.
     cell = window.span_s / max(1, cells)
+    if window.is_whole and cells > 1:
+        # The end moves on by up to a cell. Rounded, so that the grid stays while the session grows.
+        cell = window.span_s / (cells - 1)
+        unit = 10 ** math.floor(math.log10(cell)) / 10
+        cell = math.ceil(cell / unit) * unit
     step = cell * max(1, math.ceil(_LEAST_STEP_S / cell)) if cell > 0 else 1.0
     end = math.ceil(window.end / step) * step
-    return Window(end - window.span_s, end, window.ends_now)
+    span_s = cell * cells if window.is_whole else window.span_s
+    return Window(end - span_s, end, window.ends_now)
 
 
 def framed(plot: Plot, width: int, height: int) -> tuple[int, Window | None]:

@@ -33,6 +33,7 @@ class Window:
     end: float
     ends_now: bool
     is_fixed: bool = False  # somebody chose it, and it stays
+    is_whole: bool = False  # of all that is held: nothing of it may fall off at its start
 
     @property
     def span_s(self) -> float:

@@ -51,7 +51,8 @@ def window_of(snapshot: Snapshot, view: TimeView) -> Window:
         return newest
     span = _span(snapshot, view, newest)
     if view.end is None or view.end >= newest.end:
-        return Window(newest.end - span, newest.end, newest.ends_now)
+        is_whole = view.span_s is not None and math.isinf(view.span_s)
+        return Window(newest.end - span, newest.end, newest.ends_now, is_whole=is_whole)
     return Window(view.end - span, view.end, False, True)
 
 
