@@ -50,6 +50,7 @@ ALLOWED: dict[str, set[str]] = {
     "ui": {
         "errors",
         "monitor.announcing",
+        "monitor.diffview",
         "monitor.feed",
         "monitor.held",
         "monitor.logpage",

@@ -14,6 +14,8 @@ from specmon.commands.recordings import Measured
 from specmon.commands.reference import folder_to_write
 from specmon.commands.reference_write import NotRecorded, write_sessions
 from specmon.errors import ConfigError, SpecmonError
+from specmon.monitor.difftables import conditions_key, diff_tables
+from specmon.monitor.diffview import DiffTable
 from specmon.monitor.feed import Feed
 from specmon.monitor.ranking import rank
 from specmon.monitor.recording import recording_of
@@ -63,6 +65,8 @@ class SessionDesk:
         self._is_utc = is_utc
         self._now = now
         self._given = feed.session.reference
+        self._diffs: tuple[DiffTable, ...] = ()
+        self._diffs_key: tuple[object, ...] | None = None
         self._found: dict[str, Stored] = {}  # as last read
         self._chosen: str | None = None if self._given is None else _GIVEN
 
@@ -111,6 +115,17 @@ class SessionDesk:
             (names[baseline.key] if baseline else "", names[speculative.key] if speculative else ""),
             sweep_markdown(ranking),
         )
+
+    # -- conditions ------------------------------------------------------------------------------
+
+    def diffs(self) -> tuple[DiffTable, ...]:
+        """The pairs of conditions, worked out anew only when one of them changes."""
+        session = self._feed.session
+        trust = session.trust_view(session.pair()[0]).state if session.reference is not None else None
+        key = (trust, *conditions_key(session))
+        if key != self._diffs_key:
+            self._diffs_key, self._diffs = key, diff_tables(session)
+        return self._diffs
 
     # -- recording -------------------------------------------------------------------------------
 

@@ -65,6 +65,7 @@ class SpecmonApp(TimeApp):
         Binding("f", "show_fleet", "All servers", id="view.fleet"),
         Binding("p", "show_phases", "Cycle phases", id="view.phases"),
         Binding("w", "show_what_if", "What if: move the break-even", id="view.whatif"),
+        Binding("D", "show_conditions", "Configuration: why it matters, whole values", id="view.conditions"),
         Binding("b", "show_sweep", "Sweep: all settings by speed-up", id="view.sweep"),
         Binding("r", "show_references", "References: choose, record", id="view.references"),
         Binding("escape", "show_overview", "Overview", id="view.overview"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from specmon.monitor.diffview import DiffTable
 from specmon.monitor.shelfview import Recorded, Shelf
 from specmon.monitor.sweepview import SweepPicture
 
@@ -29,4 +30,8 @@ class Desk(Protocol):
 
     def sweep(self) -> SweepPicture:
         """Every setting and every load of the logs seen, as they stand now."""
+        ...
+
+    def diffs(self) -> tuple[DiffTable, ...]:
+        """Which conditions differ; the very same answer while none of them changes."""
         ...

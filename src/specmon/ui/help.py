@@ -25,6 +25,7 @@ _KEYS = (
     ("f", "all servers in one table: enter compares the chosen one, b as the baseline, s as the speculative side"),
     ("p", "cycle phases: where the time of a cycle goes, and since when"),
     ("w", "what if: move accept length, verify and draft cost, see the break-even"),
+    ("D", "configuration in full: why each condition matters, whole values, before and after each restart"),
     ("b", "sweep: every setting of the logs by speed-up, with ties, and every number of running requests"),
     ("r", "references: choose one for this session, record the running baseline, add a session to one"),
     ("esc", "back to all panels"),

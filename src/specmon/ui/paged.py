@@ -6,6 +6,7 @@ from textual.screen import Screen
 
 from specmon.monitor.snapshot import EMPTY, Snapshot
 from specmon.ui.desk import Desk
+from specmon.ui.diffscreen import DiffScreen
 from specmon.ui.fleet import FleetScreen
 from specmon.ui.livescreen import LiveScreen
 from specmon.ui.look import Look
@@ -64,6 +65,11 @@ class PagedApp(ToastApp):
         """Every setting of the logs by speed-up, or back."""
         if self.desk is not None:
             self.show_page(SweepScreen(self.look, self.shown_snapshot, self.desk, self.copy_out))
+
+    def action_show_conditions(self) -> None:
+        """What differs in the conditions, with the reasons and whole values, or back."""
+        if self.desk is not None:
+            self.show_page(DiffScreen(self.look, self.shown_snapshot, self.desk, self.copy_out))
 
     async def copy_out(self, text: str, what: str) -> None:
         """Hand a text to the clipboard, and say so."""

@@ -23,6 +23,7 @@ def commands(app: SpecmonApp, *, is_replay: bool) -> Iterator[SystemCommand]:
     yield SystemCommand("Cycle phases", "Where the time of a cycle goes, and since when", app.action_show_phases)
     yield SystemCommand("What if", "Move accept length, verify and draft cost", app.action_show_what_if)
     if app.desk is not None:
+        yield SystemCommand("Configuration in full", "Reasons, whole values, restarts", app.action_show_conditions)
         yield SystemCommand("Sweep", "Every setting and every load of the logs by speed-up", app.action_show_sweep)
         yield SystemCommand("References", "Choose one, record the running baseline", app.action_show_references)
     yield SystemCommand("Overview", "Back to all panels", app.action_show_overview)

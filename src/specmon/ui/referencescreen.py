@@ -154,6 +154,7 @@ class ReferencesScreen(LiveScreen):
         ("enter", "use it", "use"),
         ("n", "record new", "record"),
         ("a", "add a session", "add_session"),
+        ("D", "diff", "app.show_conditions"),
     )
     BINDINGS = [
         # Before the room takes them for scrolling.
