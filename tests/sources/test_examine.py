@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from specmon.sources.examine import Growth, Tools, parse_clock, parse_growth, parse_tools, read_clock
 from specmon.sources.machine import CommandResult, ThisMachine
-from specmon.sources.ssh_config import explain, explain_system, parse_told
+from specmon.sources.ssh_config import explain, explain_system, ignored_settings, parse_told
 
 MARK = "0123456789abcdef"
 
@@ -87,3 +90,14 @@ def test_way_that_only_the_systems_file_knows_is_told() -> None:
     (told,) = explain_system({**alone, "proxyjump": "login"}, alone)
     assert told.text == "ProxyJump login comes from /etc/ssh/ssh_config, which is not read"
     assert explain_system(alone, alone) == []
+
+
+@pytest.mark.skipif(shutil.which("ssh") is None, reason="no ssh here")
+async def test_line_under_a_match_that_is_read_otherwise_is_told(tmp_path: Path) -> None:
+    config = tmp_path / "config"
+    config.write_text('Match exec "echo %n | grep -q gpu1"\n  Port 4722\nHost gpu2\n  Port 4722\n')
+    told = await ignored_settings("gpu1", config)
+    assert [(each.option, "Port 4722 is followed by `ssh` and not here" in each.text) for each in told] == [
+        ("Port", True)
+    ]
+    assert await ignored_settings("gpu2", config) == []

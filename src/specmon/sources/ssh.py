@@ -300,6 +300,7 @@ class SshHost:
         settings, name = self.settings, hop.address.name
         knowledge = KeyKnowledge(accepted_keys=self._accepted)
         client: LoginClient | None = None
+        is_proxied = False
         where = {"port": hop.port or (), "username": hop.address.user or (), "config": self._config()}
         try:
             # Read once without touching any key, to learn the jump hosts and the known_hosts files.
@@ -307,6 +308,7 @@ class SshHost:
                 host=name, client_keys=None, agent_path=None, **where
             )
             jumps = settings.jump_host if settings.jump_host and not trail else told.tunnel
+            is_proxied = not jumps and bool(told.proxy_command)
             if tunnel is None and isinstance(jumps, str):
                 for word in jumps.split(","):
                     jump = _parse_hop(word)
@@ -367,6 +369,7 @@ class SshHost:
                 has_record=knowledge.has_record,
                 was_reached=self._was_reached,
                 was_greeted=client is None or client.was_greeted,
+                is_proxied=is_proxied,
             )
             failure.__cause__ = error
             if isinstance(error, asyncssh.HostKeyNotVerifiable):

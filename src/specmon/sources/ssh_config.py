@@ -65,7 +65,10 @@ async def ignored_settings(host: str, config_file: Path | None) -> list[Ignored]
     if config_file is None:
         alone = await _told_by_ssh(host, _own_file())
         found += [] if alone is None else explain_system(whole, alone)
-    return found
+    system = {each.option for each in found}
+    return found + [
+        each for each in explain_unread(whole, await _read_here(host, config_file)) if each.option not in system
+    ]
 
 
 def explain(told: Mapping[str, str]) -> list[Ignored]:
@@ -131,6 +134,37 @@ def explain_system(whole: Mapping[str, str], alone: Mapping[str, str]) -> list[I
         for key, option in _WHERE.items()
         if key in whole and whole[key] != alone.get(key)
     ]
+
+
+def explain_unread(whole: Mapping[str, str], here: Mapping[str, str]) -> list[Ignored]:
+    """Where the host is reached by a line that `ssh` follows and asyncssh reads otherwise."""
+    return [
+        Ignored(
+            option,
+            f"{option} {whole[key]} is followed by `ssh` and not here: it stands under a Match that asyncssh reads "
+            "otherwise (`exec` with a % in it)",
+            "Write it under a Host line.",
+        )
+        for key, option in _WHERE.items()
+        if key != "proxycommand" and key in whole and key in here and not _is_alike(key, whole[key], here[key])
+    ]
+
+
+def _is_alike(key: str, theirs: str, ours: str) -> bool:
+    # A list of jump hosts is written in several ways.
+    return bool(theirs) == bool(ours) if key == "proxyjump" else theirs.lower() == ours.lower()
+
+
+async def _read_here(host: str, config_file: Path | None) -> dict[str, str]:
+    """What asyncssh makes of the configuration; nothing where it cannot read it."""
+    try:
+        told = await asyncssh.SSHClientConnectionOptions.construct(
+            host=host, client_keys=None, agent_path=None, config=() if config_file is None else [str(config_file)]
+        )
+    except (asyncssh.Error, OSError, ValueError):
+        return {}
+    jumps = told.tunnel if isinstance(told.tunnel, str) else ""
+    return {"hostname": told.host, "user": told.username, "port": str(told.port), "proxyjump": jumps}
 
 
 def parse_told(answer: str) -> dict[str, str]:
