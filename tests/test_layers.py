@@ -51,6 +51,7 @@ ALLOWED: dict[str, set[str]] = {
         "errors",
         "monitor.announcing",
         "monitor.diffview",
+        "monitor.explaining",
         "monitor.feed",
         "monitor.held",
         "monitor.logpage",

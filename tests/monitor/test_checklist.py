@@ -106,7 +106,12 @@ def test_client_confirms_or_contradicts_a_log(client_tok_s: float, state: str) -
 @pytest.mark.parametrize(
     ("env", "spec", "state", "part"),
     [
-        (({"NCCL_ALGO": "Ring"}, {"NCCL_ALGO": "Ring"}), SPEC, "ok", "1 variables: none that is known to matter"),
+        (
+            ({"NCCL_ALGO": "Ring"}, {"NCCL_ALGO": "Ring"}),
+            SPEC,
+            "ok",
+            "1 variables: between the two servers",
+        ),
         (({"NCCL_ALGO": "Ring"}, {}), SPEC, "failed", "NCCL_ALGO (Ring against unset)"),
         (None, SPEC, "unknown", "the environments were not read"),
         (({}, {}), SPEC.replace("tp_size=8", "tp_size=8, strange_flag=3"), "ok", "flags that both name"),

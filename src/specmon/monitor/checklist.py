@@ -17,6 +17,19 @@ from specmon.monitor.verdict import Judged, load_of
 _NAMED = 6  # settings or levels that a sentence lists
 _MOST = 0.5  # share of a server's samples from which a level stands for its load
 
+_MEASURE = (
+    "let a client measure while the server logs, and give its result: --client FILE (sglang.bench_serving, vllm bench, "
+    "aiperf)"
+)
+_LOAD = "measure with as many requests at once as your users bring, or name the load that matters: --running N"
+_REPRODUCE = {
+    Trust.NO_REFERENCE: "record a reference of this model and load: `specmon reference record NAME SOURCE`",
+    Trust.WAITING: "wait for clean samples of the baseline",
+    Trust.DRIFTING: "watch it: more samples will tell whether it has left its reference",
+    Trust.DIVERGED: "put back what differs from the reference (d shows it) and measure again; until then believe the "
+    "ratio against the reference. If the new speed is the right one, record it as a reference",
+}
+
 
 def checklist_of(
     baseline: Life,
@@ -42,13 +55,17 @@ def checklist_of(
 def _reproduces(trust: TrustView | None) -> CheckPoint:
     if trust is None:
         return CheckPoint(
-            "reproduces", "unknown", "no reference was given, so nobody knows whether this baseline is the usual one"
+            "reproduces",
+            "unknown",
+            "no reference was given, so nobody knows whether this baseline is the usual one",
+            "record one while the server is as it should be (`specmon reference record NAME SOURCE`), or write a known "
+            "speed down (--reference-tok-s X@B), and give it with --reference NAME",
         )
     states = {Trust.MATCHES: "ok", Trust.RECOVERED: "ok", Trust.DIVERGED: "failed"}
     evidence = trust.sentence
     if trust.samples_seen and trust.state is not Trust.WAITING:
         evidence += f", {trust.samples_seen} clean samples"
-    return CheckPoint("reproduces", states.get(trust.state, "unknown"), evidence)
+    return CheckPoint("reproduces", states.get(trust.state, "unknown"), evidence, _REPRODUCE.get(trust.state, ""))
 
 
 def _method(baseline: Sequence[Finding], speculative: Sequence[Finding]) -> CheckPoint:
@@ -56,14 +73,15 @@ def _method(baseline: Sequence[Finding], speculative: Sequence[Finding]) -> Chec
     texts = [f"{side}: {'; '.join(each.text for each in _sorted(found))}" for side, found in sides if found]
     if not texts:
         evidence = "nothing independent to check the logs by: give a client's result (--client FILE)"
-        return CheckPoint("method", "unknown", evidence)
+        return CheckPoint("method", "unknown", evidence, _MEASURE)
     if any(each.state == "failed" for _, found in sides for each in found):
-        return CheckPoint("method", "failed", ". ".join(texts))
+        mend = "find out which of the two counts wrongly before you believe a ratio of these figures"
+        return CheckPoint("method", "failed", ". ".join(texts), mend)
     is_checked = all(any(each.state == "ok" for each in found) for _, found in sides)
     missing = [side for side, found in sides if not found]
     if missing:
         texts.append(f"nothing to check the {missing[0]} log by (--client FILE would be)")
-    return CheckPoint("method", "ok" if is_checked else "unknown", ". ".join(texts))
+    return CheckPoint("method", "ok" if is_checked else "unknown", ". ".join(texts), "" if is_checked else _MEASURE)
 
 
 def _sorted(found: Sequence[Finding]) -> list[Finding]:
@@ -76,25 +94,39 @@ def _only_speculation(baseline: Life, speculative: Life, differences: Sequence[D
     if weighty:
         shown = ", ".join(_told(each) for each in weighty[:_NAMED])
         more = f" and {len(weighty) - _NAMED} more" if len(weighty) > _NAMED else ""
-        return CheckPoint("only_speculation", "failed", f"besides speculation these differ: {shown}{more}")
+        return CheckPoint(
+            "only_speculation",
+            "failed",
+            f"besides speculation these differ: {shown}{more}",
+            "start both servers with the same of these, and measure again",
+        )
     flags = [each.flags for each in conditions]
     if flags[0] is None or flags[1] is None:
         side = "baseline" if flags[0] is None else "speculative"
         return CheckPoint(
-            "only_speculation", "unknown", f"the {side} log holds no launch line, so its settings are not known"
+            "only_speculation",
+            "unknown",
+            f"the {side} log holds no launch line, so its settings are not known",
+            "give the whole log, or watch the server with `specmon connect`, which reads its flags from the process",
         )
     evidence = f"{len(flags[0].keys() & flags[1].keys())} flags that both name were compared"
     envs = [each.env for each in conditions]
     if envs[0] is not None and envs[1] is not None:
         evidence += f" and {len(envs[0].keys() | envs[1].keys())} variables"
-    evidence += ": none that is known to matter differs"
+    evidence += ": between the two servers none differs that is known to matter"
     strange = [difference.name for difference in differences if difference.weight == "unknown"]
     if strange:
         more = f" and {len(strange) - _NAMED} more" if len(strange) > _NAMED else ""
         evidence += f"; of unknown effect: {', '.join(strange[:_NAMED])}{more}"
     if envs[0] is None or envs[1] is None:
-        return CheckPoint("only_speculation", "unknown", f"{evidence}; the environments were not read")
-    return CheckPoint("only_speculation", "unknown" if strange else "ok", evidence)
+        return CheckPoint(
+            "only_speculation",
+            "unknown",
+            f"{evidence}; the environments were not read",
+            "watch both servers with `specmon connect`, which reads their environment (`specmon capture` does, too)",
+        )
+    same = "start both servers with the same of these, if you cannot rule out that they matter"
+    return CheckPoint("only_speculation", "unknown" if strange else "ok", evidence, same if strange else "")
 
 
 def _told(difference: Difference) -> str:
@@ -104,7 +136,7 @@ def _told(difference: Difference) -> str:
 def _right_level(baseline: Life, speculative: Life, judged: Judged, *, is_level_asked: bool) -> CheckPoint:
     running = judged.comparison.running
     if running is None:
-        return CheckPoint("right_level", "unknown", "no level was compared")
+        return CheckPoint("right_level", "unknown", "no level was compared", _LOAD)
     counts = baseline.statistics.samples_by_level, speculative.statistics.samples_by_level
     span = judged.comparison.running_range or (running, running)
     shares = [_share(each, span) for each in counts]
@@ -123,9 +155,10 @@ def _right_level(baseline: Life, speculative: Life, judged: Judged, *, is_level_
     if not others and not lonely:
         evidence += "; no other load was seen"
     if judged.elsewhere:
-        return CheckPoint("right_level", "failed", f"{evidence}. Another level tells another story: {judged.elsewhere}")
-    is_usual = min(shares) >= _MOST
-    return CheckPoint("right_level", "ok" if is_level_asked or is_usual else "unknown", evidence)
+        evidence = f"{evidence}. Another level tells another story: {judged.elsewhere}"
+        return CheckPoint("right_level", "failed", evidence, "decide by the load that your users bring: --running N")
+    is_fine = is_level_asked or min(shares) >= _MOST
+    return CheckPoint("right_level", "ok" if is_fine else "unknown", evidence, "" if is_fine else _LOAD)
 
 
 def _with_speedup(running: int, level: Comparison) -> str:

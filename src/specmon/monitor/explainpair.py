@@ -30,12 +30,12 @@ def figures_of_pair(snapshot: Snapshot) -> Iterator[Explanation]:
         yield replace(each, subject="comparison", doubts=doubts, none_because=each.none_because or why)
 
 
-def figures_of_trust(trust: TrustView) -> Iterator[Explanation]:
-    """The measured baseline against the recorded one; nothing where no reference was asked for."""
+def figures_of_trust(trust: TrustView, step_ms: float | None = None) -> Iterator[Explanation]:
+    """The measured baseline against the recorded one, whose step took `step_ms`; nothing without a reference."""
     if trust.reference is None:
         return
     used = f"{trust.samples_seen:,} clean samples of the baseline, {trust.samples_needed} needed"
-    for each in _trust(trust):
+    for each in (*_trust(trust), _step(trust, step_ms)):
         why = "" if each.value is not None else trust.sentence or "no clean sample of the baseline yet"
         yield replace(each, subject="reference", used=each.used or used, none_because=why)
 
@@ -62,6 +62,7 @@ def _comparison(found: ComparisonView, snapshot: Snapshot) -> Iterator[Explanati
             Unit.TIMES,
             None,
         ),
+        word=found.verdict.value if snapshot.comparison is not None else "",
         extra=found.sentence,
         used=used,
     )
@@ -205,8 +206,6 @@ def _lengths(found: ComparisonView, snapshot: Snapshot, used: str) -> Iterator[E
 
 
 def _by_level(found: ComparisonView) -> Iterator[Explanation]:
-    if len(found.levels) < 2:
-        return
     for level in found.levels:
         text = f"The speed-up at {level.running} running requests."
         told = _make(
@@ -283,12 +282,27 @@ def _trust(trust: TrustView) -> Iterator[Explanation]:
     yield _evidence(trust)
 
 
+def _step(trust: TrustView, step_ms: float | None) -> Explanation:
+    told = _make(
+        "trust.step",
+        "recorded step time",
+        "The decode step of the recorded baseline: as the reference says, else by the identity from its speed.",
+        Unit.MS,
+        step_ms,
+    )
+    if trust.running is None or not trust.reference_tok_s:
+        return told
+    filled = f"1000 × {trust.running} / {number(trust.reference_tok_s)}"
+    value = 1000 * trust.running / trust.reference_tok_s
+    return replace(told, formulas=formula("S = 1000 · B / R reference", filled, value, step_ms, Unit.MS))
+
+
 def _evidence(trust: TrustView) -> Explanation:
     found = trust.evidence
     text = (
         "Whether the baseline has left its reference: a cumulative sum (CUSUM) of ln(C / C reference), less half the "
-        "tolerance a sample. At 100 % the evidence counts; the baseline has diverged when the median since the change "
-        "lies beyond the tolerance as well."
+        "tolerance a sample. At 100 % the evidence counts (200 % is the most that is kept); the baseline has diverged "
+        "when the median since the change lies beyond the tolerance as well."
     )
     share = found.mounted / found.threshold if found is not None and found.threshold else None
     told = _make("trust.evidence", "evidence of drift", text, Unit.SHARE, share)

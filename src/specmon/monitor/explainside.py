@@ -7,22 +7,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from specmon.analysis.comparison import SAMPLES_NEEDED
-from specmon.monitor.explanation import Explanation, Formula, SourceLine, Unit, excess, formula, number, quotient
+from specmon.monitor.explainphases import figures_of_phases
+from specmon.monitor.explanation import Explanation, Formula, SourceLine, Unit, formula, number, quotient
 from specmon.monitor.leftout import MEANINGS
 from specmon.monitor.ownwords import own_word
-from specmon.monitor.phaserecords import PhasePart
 from specmon.monitor.snapshot import LevelFigures, Role, RunState, ServerView
 
 _SIDES = ("baseline", "speculative")
 _PHASE_NOTICES = frozenset({"phases_disagree", "phases_refused", "metrics_refused"})
 _IDENTITY = "1000 · A · B / C"
-_PHASES = {
-    "draft": "the draft model proposes tokens",
-    "verify": "the target model checks all of them in one forward",
-    "draft_extend": "the draft model takes in what was accepted",
-    "decode": "the target model makes one token a request",
-    "other": "what no phase accounts for: the cycle less its phases",
-}
 
 
 def figures_of_side(view: ServerView, subject: str) -> Iterator[Explanation]:
@@ -42,7 +35,7 @@ class _Side:
         yield from self._lengths()
         yield from self._load()
         yield from self._counts()
-        yield from self._phases()
+        yield from figures_of_phases(self.view.phases, self.key, self.subject, self._level.cycle_ms)
 
     @property
     def _level(self) -> LevelFigures:
@@ -57,7 +50,7 @@ class _Side:
         view, level = self.view, self._level
         basis = level.basis
         reason = view.no_data_reason or "the log does not tell it"
-        source = SourceLine(view.name, view.source, basis.last_at, view.clean_place)
+        source = SourceLine(view.key, view.name, view.source, basis.last_at, view.clean_place)
         if not level.clean:
             source = replace(source, at=view.last_sample_at, position=view.newest_place)
         return Explanation(
@@ -129,7 +122,7 @@ class _Side:
 
     def _newest(self, figure: str, name: str, meaning: str) -> Explanation:
         view = self.view
-        source = SourceLine(view.name, view.source, view.last_sample_at, view.newest_place)
+        source = SourceLine(view.key, view.name, view.source, view.last_sample_at, view.newest_place)
         return replace(
             self._make(figure, name, meaning, Unit.TOK_S, view.last_tok_s),
             used="",
@@ -284,59 +277,6 @@ class _Side:
             )
         )
 
-    # -- phases ----------------------------------------------------------------------------------
-
-    def _phases(self) -> Iterator[Explanation]:
-        phases = self.view.phases
-        shown = phases.shown
-        if shown is None or not shown.parts:
-            return
-        at = "" if shown.running is None else f" at {shown.running} running"
-        used = f"mean of {shown.cycles:,} cycles{at}, measured by {phases.source_words}"
-        for each in (*self._parts(), *self._whole()):
-            yield replace(_bare(each), used=used)
-
-    def _parts(self) -> Iterator[Explanation]:
-        for part in self.view.phases.parts:
-            name = part.name.replace("_", " ")
-            told = self._make(f"phase.{part.name}", f"phase {name}", _meaning_of(part), Unit.MS, part.ms)
-            yield replace(told, formulas=self._phase_formulas(part))
-
-    def _whole(self) -> Iterator[Explanation]:
-        """The cycle of the phases, and whether it is that of the throughput."""
-        parts, shown, identity = self.view.phases.parts, self.view.phases.shown, self.view.phases.identity
-        if shown is None or shown.cycle_ms is None:
-            return
-        text = "The mean wall time of a cycle as the source of the phases gives it."
-        cycle = self._make("phase.cycle", "cycle by the phases", text, Unit.MS, shown.cycle_ms)
-        filled = " + ".join(number(part.ms) for part in parts)
-        words = " + ".join(part.name.replace("_", " ") for part in parts)
-        added = math.fsum(part.ms for part in parts)
-        yield replace(cycle, formulas=formula(words, filled, added, shown.cycle_ms, Unit.MS))
-        if identity is None or identity.off is None:
-            return
-        told = self._make(
-            "phase.identity",
-            "residual against the identity",
-            "How far the cycle of the phases lies from the 1000 · A · B / R of the log's throughput: each checks the "
-            "other, as they are measured apart.",
-            Unit.CHANGE,
-            identity.off,
-        )
-        found = excess("C by the phases / C by the identity − 1", shown.cycle_ms, self._level.cycle_ms, identity.off)
-        yield replace(told, formulas=found, extra=identity.text)
-
-    def _phase_formulas(self, part: PhasePart) -> tuple[Formula, ...]:
-        shown = self.view.phases.shown
-        assert shown is not None
-        found: tuple[Formula, ...] = ()
-        if part.name == "other" and shown.cycle_ms is not None:
-            rest = [each.ms for each in shown.parts if each.name != "other"]
-            filled = " − ".join(number(each) for each in (shown.cycle_ms, *rest))
-            found = formula("cycle − phases", filled, shown.cycle_ms - math.fsum(rest), part.ms, Unit.MS)
-        share = quotient("share of the cycle", part.ms, shown.cycle_ms, part.share, Unit.SHARE)
-        return (*found, *share)
-
 
 def _bare(figure: Explanation) -> Explanation:
     """Without samples, times and a line: it does not rest on those."""
@@ -412,11 +352,6 @@ def _left_out(view: ServerView) -> tuple[tuple[str, int], ...]:
 def _reason(rule: str) -> str:
     meaning = MEANINGS.get(rule)
     return rule.replace("_", " ") + (f": {meaning}" if meaning else "")
-
-
-def _meaning_of(part: PhasePart) -> str:
-    told = _PHASES.get(part.name, "a phase that the source names so")
-    return f"A part of the cycle, in the mean over cycles: {told}."
 
 
 def _doubts(figure: Explanation, view: ServerView) -> tuple[str, ...]:

@@ -38,7 +38,8 @@ class Formula:
 class SourceLine:
     """Where the newest line stands that the figure rests on."""
 
-    server: str  # name
+    key: str  # of the server
+    server: str  # its name
     path: str
     at: float | None  # log clock
     position: int | None  # byte of the server's log; None: nobody knows any more
@@ -54,6 +55,7 @@ class Explanation:
     meaning: str
     unit: Unit = Unit.COUNT
     value: float | None = None
+    word: str = ""  # in place of a figure
     extra: str = ""  # what stands beside the figure
     formulas: tuple[Formula, ...] = ()
     interval: str = ""  # with how it was made

@@ -154,6 +154,11 @@ class SessionLog:
 
     # -- one line ------------------------------------------------------------------------------------
 
+    def line_at(self, key: str, position: int) -> LineView | None:
+        """The line of a server at a byte of its log."""
+        number = self._store.number_at(key, position)
+        return None if number is None else self.view(number)
+
     def view(self, number: int) -> LineView | None:
         """One line in full."""
         from specmon.monitor.lineview import view_line  # the parsers, for whoever opens a line

@@ -145,6 +145,10 @@ class LogBook(Protocol):
         """Where a pattern matches in a text."""
         ...
 
+    def line_at(self, key: str, position: int) -> LineView | None:
+        """The line of a server (by its key) at a byte of its log, in full; None when it is not known any more."""
+        ...
+
     def view(self, number: int) -> LineView | None:
         """One line in full; None when it is not known any more."""
         ...

@@ -191,6 +191,18 @@ class LogStore:
         index, within = divmod(number - self.first, self._part_lines)
         return self.parts[index], within
 
+    def number_at(self, key: str, position: int) -> int | None:
+        """The line of a server at a byte of its log; None when it is not known."""
+        code, first = self._numbers.get(key), self.end
+        for part in reversed(self.parts):
+            first -= len(part)
+            index = -1
+            while position in (left := part.position[index + 1 :]):
+                index += 1 + left.index(position)
+                if part.server[index] == code:
+                    return first + index
+        return None
+
     def text(self, number: int) -> bytes | None:
         """The line as its engine wrote it; None when its text is gone."""
         part, index = self.place(number)

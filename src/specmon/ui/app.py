@@ -21,6 +21,7 @@ from specmon.ui.ask import Asked, AskScreen
 from specmon.ui.choose import Candidate, ChooseScreen
 from specmon.ui.dashboard import Dashboard
 from specmon.ui.desk import Desk
+from specmon.ui.explainscreen import ExplainScreen
 from specmon.ui.fleet import FleetScreen
 from specmon.ui.handover import Handover, Notice, Outlet
 from specmon.ui.help import HelpScreen
@@ -64,6 +65,8 @@ class SpecmonApp(TimeApp):
         Binding("v", "show_events", "All events", id="view.events"),
         Binding("f", "show_fleet", "All servers", id="view.fleet"),
         Binding("p", "show_phases", "Cycle phases", id="view.phases"),
+        Binding("x", "explain", "Explain a figure", id="view.explain"),
+        Binding("a", "show_assumptions", "The four assumptions", id="view.assumptions"),
         Binding("w", "show_what_if", "What if: move the break-even", id="view.whatif"),
         Binding("D", "show_conditions", "Configuration: why it matters, whole values", id="view.conditions"),
         Binding("b", "show_sweep", "Sweep: all settings by speed-up", id="view.sweep"),
@@ -283,6 +286,10 @@ class SpecmonApp(TimeApp):
     def on_events_zoomed(self) -> None:
         """A click on the border of the events."""
         self.action_show_events()
+
+    def on_explain_screen_line_asked(self, message: ExplainScreen.LineAsked) -> None:
+        """A figure leads to the line that it rests on."""
+        self.show_at(message.at, message.server, message.position)
 
     def action_show_whole_log(self) -> None:
         """The log on a screen of its own."""

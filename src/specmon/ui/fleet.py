@@ -29,6 +29,7 @@ class FleetScreen(Screen[None]):
         Binding("enter", "open", "Open on the side of its role", id="fleet.open"),
         Binding("b", "open('baseline')", "Open as the baseline", id="fleet.baseline"),
         Binding("s", "open('speculative')", "Open as the speculative server", id="fleet.speculative"),
+        Binding("x", "explain", "Explain its speed", id="fleet.explain"),
         Binding("escape,f", "dismiss", "Back to the comparison", id="fleet.back"),
     ]
 
@@ -63,6 +64,10 @@ class FleetScreen(Screen[None]):
     def action_page(self, pages: int) -> None:
         """Choose a row a page away."""
         self._table.move(pages * self._table.page)
+
+    def action_explain(self) -> None:
+        """Everything about the speed of the chosen server."""
+        self._table.explain()
 
     def action_open(self, side: str = "") -> None:
         """Put the chosen server on a side, by its role unless one is named, and go back to the comparison."""

@@ -24,6 +24,8 @@ _KEYS = (
     ("d", "configuration: what differs from the reference and between the servers"),
     ("f", "all servers in one table: enter compares the chosen one, b as the baseline, s as the speculative side"),
     ("p", "cycle phases: where the time of a cycle goes, and since when"),
+    ("x", "explain a figure: meaning, formula, samples, its line; so does a click on the figure"),
+    ("a", "the four assumptions behind the comparison: which hold, by what, and what to do"),
     ("w", "what if: move accept length, verify and draft cost, see the break-even"),
     ("D", "configuration in full: why each condition matters, whole values, before and after each restart"),
     ("b", "sweep: every setting of the logs by speed-up, with ties, and every number of running requests"),
@@ -68,6 +70,12 @@ _LOG_KEYS = (
     ("v  o", "lines of one server; statistics only, or all but these"),
     ("enter", "one line in full: its bytes, what was read, whether it counts"),
     ("esc  l", "give up a search, else back"),
+)
+_EXPLAIN_KEYS = (
+    ("← →", "figure before, next figure"),
+    ("tab", "the list of all figures, or the text again; arrows and a click choose one"),
+    ("enter", "the newest line that the figure rests on, in the log"),
+    ("esc  x", "back"),
 )
 _WORDS = (
     ("accept length", "tokens per request and cycle, the bonus token included; 1 is no gain"),
@@ -133,6 +141,7 @@ class HelpScreen(ModalScreen[None]):
         if self._is_replay:
             section("Replay", _REPLAY_KEYS)
         section("In the log", _LOG_KEYS)
+        section("Explain", _EXPLAIN_KEYS)
         signs = (
             ("│ restart", "a new life of the server"),
             ("┊ gap", "bytes that never came"),

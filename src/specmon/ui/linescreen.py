@@ -50,7 +50,7 @@ class LineScreen(ModalScreen[None]):
 
         def fact(name: str, value: str, style: str = "$foreground") -> None:
             room = width - 18
-            rows = _broken(visible(value), max(room, 8))
+            rows = broken(visible(value), max(room, 8))
             for index, row in enumerate(rows):
                 parts.extend(((f"  {'' if index else visible(name):<15} ", "$quiet"), (f"{row}\n", style)))
 
@@ -67,11 +67,11 @@ class LineScreen(ModalScreen[None]):
         section("As it stands in the log")
         if view.size_bytes is None:
             parts.append(("  no longer held: only the newest 50 MB of all logs are\n", "$quiet"))
-        parts.extend((f"  {row}\n", "$foreground") for row in _broken(view.raw, width - 2) if view.raw)
+        parts.extend((f"  {row}\n", "$foreground") for row in broken(view.raw, width - 2) if view.raw)
         if view.text:
             parts.append("\n")
             section("As its engine wrote it")
-            parts.extend((f"  {row}\n", "$foreground") for row in _broken(visible(view.text), width - 2))
+            parts.extend((f"  {row}\n", "$foreground") for row in broken(visible(view.text), width - 2))
         parts.append("\n")
         section("What was read")
         fact("engine", view.engine or "none: no engine's words are in it")
@@ -81,11 +81,11 @@ class LineScreen(ModalScreen[None]):
         if view.verdict:
             parts.append("\n")
             section("Does it count?")
-            parts.extend((f"  {row}\n", "$foreground") for row in _broken(view.verdict, width - 2, at_blanks=True))
+            parts.extend((f"  {row}\n", "$foreground") for row in broken(view.verdict, width - 2, at_blanks=True))
         return Content.assemble(*parts)
 
 
-def _broken(text: str, width: int, *, at_blanks: bool = False) -> list[str]:
+def broken(text: str, width: int, *, at_blanks: bool = False) -> list[str]:
     """Rows of at most so many signs. Raw text is broken where the row ends, so that nothing is left out."""
     rows = []
     while len(text) > width:

@@ -21,6 +21,8 @@ def commands(app: SpecmonApp, *, is_replay: bool) -> Iterator[SystemCommand]:
     yield SystemCommand("Events", "All that happened, to scroll through", app.action_show_events)
     yield SystemCommand("All servers", "One table; any two of them can be compared", app.action_show_fleet)
     yield SystemCommand("Cycle phases", "Where the time of a cycle goes, and since when", app.action_show_phases)
+    yield SystemCommand("Explain", "What a figure means, how it is made, what it rests on", app.action_explain)
+    yield SystemCommand("Assumptions", "The four that the comparison rests on", app.action_show_assumptions)
     yield SystemCommand("What if", "Move accept length, verify and draft cost", app.action_show_what_if)
     if app.desk is not None:
         yield SystemCommand("Configuration in full", "Reasons, whole values, restarts", app.action_show_conditions)

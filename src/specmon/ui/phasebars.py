@@ -11,6 +11,7 @@ from specmon.monitor.phaserecords import PhasePart, PhasesView, VerifyCost
 from specmon.monitor.snapshot import ServerView, Snapshot
 from specmon.ui import figures
 from specmon.ui.look import Look
+from specmon.ui.opened import opens
 from specmon.ui.row import Piece, first_that_fits, fit, fits, piece
 
 NAMES = {"draft_extend": "extend"}
@@ -23,8 +24,10 @@ _STYLES = {
     "draft_extend": "$caution",
     "other": "$quiet",
 }
+_VERIFY = opens("comparison.verify")
 _SHORTEST_AXIS = 4  # cells, below which bars say nothing
 SIDES = (("base", "baseline"), ("spec", "speculative"))
+SIDE_NAMES = dict(SIDES)
 
 
 def name_of(phase: str) -> str:
@@ -127,26 +130,34 @@ def panel_rows(snapshot: Snapshot, width: int, height: int, look: Look) -> list[
             rows.append(fit([piece((f" {side}  ", "$quiet"), (text, "$foreground"))], width))
             continue
         for index, row in enumerate(parts):
-            rows.append(_part_row(side if index == 0 else "", row, width, axis, look))
+            rows.append(_part_row(side, row, width, axis, look, is_first=index == 0))
     return [*rows[:room], *([cost] if cost is not None else [])][:height]
 
 
-def _part_row(side: str, parts: Sequence[PhasePart], width: int, axis: float, look: Look) -> Content:
-    head = f" {side:<5}"
+def _part_row(side: str, parts: Sequence[PhasePart], width: int, axis: float, look: Look, *, is_first: bool) -> Content:
+    head = f" {side if is_first else '':<5}"
     if len(parts) == 1:
         part = parts[0]
         tail = f" {figures.ms(part.ms):>5} ms" + (f"  ({share(part)})" if part.share is not None else "")
         cells = width - len(head) - 7 - 17
         drawn = bar(part, cells, axis, look) if cells >= 4 else ""
         return fit(
-            [piece((f"{head}{name_of(part.name):<7}", "$quiet"), (drawn, style_of(part.name)), (tail, "$foreground"))],
+            [
+                piece(
+                    (f"{head}{name_of(part.name):<7}", "$quiet"),
+                    (drawn, style_of(part.name)),
+                    (tail, opens(f"{SIDE_NAMES[side]}.phase.{part.name}")),
+                )
+            ],
             width,
         )
-    return Content.assemble((head, "$quiet"), in_a_row(parts, width - len(head) - 1, axis, look))
+    return Content.assemble((head, "$quiet"), in_a_row(parts, width - len(head) - 1, axis, look, side=SIDE_NAMES[side]))
 
 
-def in_a_row(parts: Sequence[PhasePart], width: int, axis: float, look: Look, *more: Piece) -> Content:
-    """All parts in one row, each with its bar where there is room; `more` may stand behind them."""
+def in_a_row(
+    parts: Sequence[PhasePart], width: int, axis: float, look: Look, *more: Piece, side: str = "speculative"
+) -> Content:
+    """All parts of a side in one row, each with its bar where there is room; `more` may stand behind them."""
 
     def words(cells: int, keep: int) -> list[Piece]:
         kept = sorted(range(len(parts)), key=lambda at: -parts[at].ms)[:keep]
@@ -154,7 +165,7 @@ def in_a_row(parts: Sequence[PhasePart], width: int, axis: float, look: Look, *m
             piece(
                 (f"{name_of(part.name)} ", "$quiet"),
                 (bar(part, cells, axis, look) + " " if cells else "", style_of(part.name)),
-                (figures.ms(part.ms), "$foreground"),
+                (figures.ms(part.ms), opens(f"{side}.phase.{part.name}")),
                 (f" {share(part)}" if part.share is not None and part.share >= 0.5 else "", "$quiet"),
             )
             for at, part in enumerate(parts)
@@ -181,7 +192,7 @@ def cost_row(cost: VerifyCost | None, width: int) -> Content | None:
         return None
     return first_that_fits(
         width,
-        [piece((f" verify costs {cost.multiple:.2f} × {cost.step}", "$foreground"))],
-        [piece((f" verify costs {cost.multiple:.2f} × a baseline step", "$foreground"))],
-        [piece((f" verify {cost.multiple:.2f} × base step", "$foreground"))],
+        [piece((f" verify costs {cost.multiple:.2f} × {cost.step}", _VERIFY))],
+        [piece((f" verify costs {cost.multiple:.2f} × a baseline step", _VERIFY))],
+        [piece((f" verify {cost.multiple:.2f} × base step", _VERIFY))],
     )

@@ -10,7 +10,8 @@ from specmon.monitor.phaserecords import PhaseLevel, PhasesView
 from specmon.monitor.snapshot import ServerView
 from specmon.ui import figures
 from specmon.ui.livescreen import LiveScreen, Page
-from specmon.ui.phasebars import axis_ms, cost_row, name_of, share, sign_of, stacked, style_of, views
+from specmon.ui.opened import opens
+from specmon.ui.phasebars import SIDE_NAMES, axis_ms, cost_row, name_of, share, sign_of, stacked, style_of, views
 from specmon.ui.phasechart import history_rows, top_of
 from specmon.ui.row import fit, flow, piece, visible
 
@@ -77,23 +78,27 @@ class PhasesPage(Page):
         for name in names:
             sign = (f" {sign_of(name, self.look)} ", style_of(name))
             spans: list[tuple[str, str]] = [sign, (f"{name.replace('_', '-'):<12}", "")]
-            for _, view in told:
+            for side, view in told:
                 part = next((part for part in view.phases.parts if part.name == name), None)
                 text = f"{'–':>11}{gap}" if part is None else f"{part.ms:>11.2f}"
                 text += f"  {share(part):>5}" if part is not None and has_shares else ""
-                spans.append((text, "$quiet" if part is None else "$foreground"))
+                figure = opens(f"{SIDE_NAMES[side]}.phase.{name}")
+                spans.append((text, "$quiet" if part is None else figure))
             rows.append(fit([piece(*spans)], width))
-        cycles = [(f"{_ms(view.phases.shown):>11}{gap}", "bold $foreground") for _, view in told]
+        cycles = [
+            (f"{_ms(view.phases.shown):>11}{gap}", opens(f"{SIDE_NAMES[side]}.phase.cycle", "bold $foreground"))
+            for side, view in told
+        ]
         return [*rows, fit([piece((" = cycle       ", "$quiet"), *cycles)], width), Content("")]
 
     def _facts(self, side: str, phases: PhasesView, width: int) -> list[Content]:
         """Who measured, whether it agrees, what changed; or what is missing and how to get it."""
         rows: list[Content] = []
 
-        def say(sign: str, style: str, text: str) -> None:
+        def say(sign: str, style: str, text: str, told: str = "$foreground") -> None:
             head = f" {side:<5} {sign:<{4 if self.look.ascii_only else 1}} "
             for index, line in enumerate(flow(visible(text), max(8, width - len(head) - 1), 9)):
-                rows.append(Content.assemble((head if index == 0 else " " * len(head), style), (line, "$foreground")))
+                rows.append(Content.assemble((head if index == 0 else " " * len(head), style), (line, told)))
 
         no = self.look.no
         if phases.fault:
@@ -110,7 +115,7 @@ class PhasesPage(Page):
             if phases.identity is not None:
                 sign = {True: self.look.yes, False: no, None: "~"}[phases.identity.is_ok]
                 style = {True: "$good", False: "$caution", None: "$quiet"}[phases.identity.is_ok]
-                say(sign, style, f"identity {phases.identity.text}")
+                say(sign, style, f"identity {phases.identity.text}", opens(f"{SIDE_NAMES[side]}.phase.identity"))
             if phases.sentence:
                 say("!", "bold $caution", phases.sentence)
             elif len(phases.windows) > 5:
@@ -136,7 +141,7 @@ class PhasesPage(Page):
             rows.append(fit([piece(label, (drawn, "$series-speculative"))], width))
         sign = {True: self.look.yes, False: self.look.no, None: "?"}[known.is_sum_ok]
         style = {True: "$good", False: "$caution", None: "$quiet"}[known.is_sum_ok]
-        rows.append(fit([piece((f"   {known.sum_text} {sign}", style))], width))
+        rows.append(fit([piece((f"   {known.sum_text} {sign}", opens("speculative.positions", style)))], width))
         rows += [fit([piece((f"   {line}", "$quiet"))], width) for line in flow(known.reason, width - 4, 3)]
         return rows
 

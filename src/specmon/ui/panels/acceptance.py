@@ -11,6 +11,7 @@ from specmon.monitor.snapshot import EMPTY, AcceptanceView, Snapshot
 from specmon.ui import figures
 from specmon.ui.chart import Chart
 from specmon.ui.look import Look
+from specmon.ui.opened import opens
 from specmon.ui.row import fit, piece
 from specmon.ui.sideplots import accept_plot
 from specmon.ui.timeview import FOLLOWS, TimeView
@@ -50,9 +51,11 @@ class Acceptance(Vertical):
         title = [piece(("accept length", "$foreground"))]
         even = None if comparison is None else comparison.break_even_accept_len
         if figure is not None:
-            title.append(piece((figures.length(figure), "$series-speculative")))
+            title.append(piece((figures.length(figure), opens("speculative.accept", "$series-speculative"))))
         if even is not None:
-            title.append(piece((f"break-even {figures.length(even)}", "$quiet"), rank=1))
+            title.append(
+                piece((f"break-even {figures.length(even)}", opens("comparison.break_even", "$quiet")), rank=1)
+            )
         self._set_title(fit(title, max(1, self.outer_size.width - 6)))
         self._set_sum(view.acceptance if view is not None else None)
         if view is None:
@@ -65,7 +68,10 @@ class Acceptance(Vertical):
         foot = Content("")
         if known is not None and known.sum_text:
             sign = {True: self._look.yes, False: self._look.no, None: "?"}[known.is_sum_ok]
-            foot = fit([piece((f"{known.sum_text} {sign}", "$quiet"))], max(1, self.outer_size.width - 6))
+            foot = fit(
+                [piece((f"{known.sum_text} {sign}", opens("speculative.positions", "$quiet")))],
+                max(1, self.outer_size.width - 6),
+            )
         if self._sum is None or not foot.is_same(self._sum):
             self._sum = foot
             self.border_subtitle = foot

@@ -9,13 +9,13 @@ from textual.content import Content
 from specmon.monitor.snapshot import CheckPoint
 from specmon.ui.row import fit, flow, piece, visible
 
-_NAMES = {
+NAMES = {
     "reproduces": "the baseline reproduces",
     "method": "the method is sound",
     "only_speculation": "speculation is the only difference",
     "right_level": "the level is the right one",
 }
-_SIGNS = {"ok": ("✓", "$good"), "failed": ("✗", "bold $alert"), "unknown": ("?", "$quiet")}
+SIGNS = {"ok": ("✓", "$good"), "failed": ("✗", "bold $alert"), "unknown": ("?", "$quiet")}
 _MOST_LINES = 6  # of one evidence
 
 
@@ -25,8 +25,8 @@ def assumption_rows(points: Sequence[CheckPoint], width: int) -> list[Content]:
         return []
     rows = [fit([piece((" what the comparison rests on", "$quiet"))], width)]
     for point in points:
-        sign, style = _SIGNS[point.state]
-        rows.append(fit([piece((f" {sign} {_NAMES[point.id]}", style))], width))
+        sign, style = SIGNS[point.state]
+        rows.append(fit([piece((f" {sign} {NAMES[point.id]}", style))], width))
         lines = flow(visible(point.evidence), width - 4, _MOST_LINES)
         rows += [Content.assemble(("   ", "$quiet"), (line, "$foreground")) for line in lines]
     return rows

@@ -117,24 +117,26 @@ _REPLAY = (
     (", .", "step", "app.step(1)", 5),
 )
 _TIME = (
-    ("[ ]", "zoom", "app.zoom(1)", 10),
-    ("c", "cursor", "app.toggle_cursor", 10),
-    ("n N", "next event", "app.jump('event', 1)", 11),
-    ("m", "measure", "app.next_measure", 12),
+    ("[ ]", "zoom", "app.zoom(1)", 12),
+    ("c", "cursor", "app.toggle_cursor", 12),
+    ("n N", "next event", "app.jump('event', 1)", 13),
+    ("m", "measure", "app.next_measure", 14),
 )
 _FLEET = (("f", "all servers", "app.show_fleet", 2),)
 _ALWAYS = (
     ("l", "log", "app.show_whole_log", 2),
     ("d", "diff", "app.show_differences", 3),
     ("r", "reference", "app.show_references", 3),
-    ("v", "events", "app.show_events", 9),
-    ("p", "phases", "app.show_phases", 4),
-    ("w", "what if", "app.show_what_if", 5),
-    ("b", "sweep", "app.show_sweep", 9),
-    ("y", "copy", "app.copy_verdict", 6),
-    ("e", "export", "app.export", 7),
-    ("t", "theme", "app.next_theme", 8),
-    ("^p", "palette", "app.command_palette", 9),
+    ("v", "events", "app.show_events", 11),
+    ("x", "explain", "app.explain", 4),
+    ("p", "phases", "app.show_phases", 5),
+    ("a", "assumptions", "app.show_assumptions", 6),
+    ("w", "what if", "app.show_what_if", 7),
+    ("b", "sweep", "app.show_sweep", 11),
+    ("y", "copy", "app.copy_verdict", 8),
+    ("e", "export", "app.export", 9),
+    ("t", "theme", "app.next_theme", 10),
+    ("^p", "palette", "app.command_palette", 11),
     ("?", "help", "app.show_help", 0),
     ("q", "quit", "app.quit", 0),
 )

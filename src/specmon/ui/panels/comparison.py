@@ -8,11 +8,15 @@ from textual.content import Content
 
 from specmon.monitor.snapshot import AgainstReference, ComparisonView, LevelFigures, ServerView, Snapshot, Trust
 from specmon.ui import figures
+from specmon.ui.opened import opens
 from specmon.ui.panel import Panel
 from specmon.ui.panels.levels import level_pieces
-from specmon.ui.phasebars import axis_ms, in_a_row, views
+from specmon.ui.phasebars import SIDE_NAMES, axis_ms, in_a_row, views
 from specmon.ui.row import Piece, first_that_fits, fit, piece
 
+_SPEEDUP = opens("comparison.speedup")
+_EVEN, _EVEN_REF = opens("comparison.break_even"), opens("comparison.break_even_ref")
+_ACCEPT, _HEADROOM = opens("speculative.accept"), opens("comparison.headroom")
 _HOW = "SGLang ≥ 0.5.11 with --enable-metrics and SGLANG_ENABLE_METRICS_DEVICE_TIMER=1"
 
 
@@ -68,28 +72,29 @@ class Comparison(Panel):
         apparent = figures.times(comparison.speedup)
         if against is not None:
             reference = figures.times(against.speedup)
-            strong = "bold $caution" if against.speedup < 1 else "bold $good"
+            strong = opens("comparison.speedup_ref", "bold $caution" if against.speedup < 1 else "bold $good")
             return self._row(
                 label,
                 [
-                    piece((f"{apparent} apparent", "$foreground")),
+                    piece((f"{apparent} apparent", _SPEEDUP)),
                     piece((f"{reference} against the reference", strong)),
                     *self._delivered(comparison),
                 ],
-                [piece((f"{apparent} apparent", "$foreground")), piece((f"{reference} vs ref", strong))],
+                [piece((f"{apparent} apparent", _SPEEDUP)), piece((f"{reference} vs ref", strong))],
                 width=width,
             )
-        strong = "bold $caution" if comparison.speedup < 1 else "bold $good"
+        strong = opens("comparison.speedup", "bold $caution" if comparison.speedup < 1 else "bold $good")
         words = [piece((apparent, strong))]
         if comparison.speedup_ci95 is not None:
             low, high = comparison.speedup_ci95
-            words.append(piece((f"95 % CI {low:.2f} – {high:.2f}", "$quiet"), rank=1))
+            words.append(piece((f"95 % CI {low:.2f} – {high:.2f}", opens("comparison.speedup", "$quiet")), rank=1))
         return self._row(label, [*words, *self._delivered(comparison)], width=width)
 
     def _delivered(self, comparison: ComparisonView) -> list[Piece]:
         if comparison.delivered_speedup is None:
             return []
-        return [piece((f"delivered {figures.times(comparison.delivered_speedup)}", "$quiet"), rank=2)]
+        style = opens("comparison.delivered", "$quiet")
+        return [piece((f"delivered {figures.times(comparison.delivered_speedup)}", style), rank=2)]
 
     def _break_even(self, width: int) -> Content:
         label = "break-even" if width >= 56 else "even"
@@ -104,17 +109,23 @@ class Comparison(Panel):
             return self._row(
                 label,
                 [
-                    piece((f"{even} now, ", "$foreground"), (f"{theirs} with the reference", "bold $foreground")),
-                    piece((f"accept {accept}", "$foreground")),
+                    piece((f"{even} now, ", _EVEN), (f"{theirs} with the reference", f"bold {_EVEN_REF}")),
+                    piece((f"accept {accept}", _ACCEPT)),
                 ],
-                [piece((f"{even} now, {theirs} with ref", "$foreground")), piece((f"accept {accept}", "$foreground"))],
-                [piece((f"{even} now, {theirs} with ref", "$foreground"))],
+                [
+                    piece((f"{even} now, ", _EVEN), (f"{theirs} with ref", _EVEN_REF)),
+                    piece((f"accept {accept}", _ACCEPT)),
+                ],
+                [piece((f"{even} now, ", _EVEN), (f"{theirs} with ref", _EVEN_REF))],
                 width=width,
             )
         return self._row(
             label,
-            [piece((even, "bold $foreground")), piece((f"accept {accept}, headroom {headroom}", "$foreground"))],
-            [piece((even, "bold $foreground")), piece((f"accept {accept} ({headroom})", "$foreground"))],
+            [
+                piece((even, f"bold {_EVEN}")),
+                piece((f"accept {accept}, ", _ACCEPT), (f"headroom {headroom}", _HEADROOM)),
+            ],
+            [piece((even, f"bold {_EVEN}")), piece((f"accept {accept} ", _ACCEPT), (f"({headroom})", _HEADROOM))],
             width=width,
         )
 
@@ -125,13 +136,15 @@ class Comparison(Panel):
     def _load(self, width: int) -> Content:
         base, spec = self._levels()
 
-        def pair(read: Callable[[LevelFigures], float | None]) -> str:
-            return " / ".join(figures.NONE if level is None else figures.count(read(level)) for level in (base, spec))
+        def pair(figure: str, read: Callable[[LevelFigures], float | None]) -> list[tuple[str, str]]:
+            told = [figures.NONE if level is None else figures.count(read(level)) for level in (base, spec)]
+            left, right = (opens(f"{side}.{figure}") for side in ("baseline", "speculative"))
+            return [(told[0], left), (" / ", "$foreground"), (told[1], right)]
 
         words = [
-            piece(("running ", "$quiet"), (pair(lambda level: level.running), "$foreground")),
-            piece(("ctx ", "$quiet"), (pair(lambda level: level.context_tokens), "$foreground"), rank=1),
-            piece(("queue ", "$quiet"), (pair(lambda level: level.queue), "$foreground"), rank=2),
+            piece(("running ", "$quiet"), *pair("running", lambda level: level.running)),
+            piece(("ctx ", "$quiet"), *pair("context", lambda level: level.context_tokens), rank=1),
+            piece(("queue ", "$quiet"), *pair("queue", lambda level: level.queue), rank=2),
         ]
         same = None if self.snapshot.comparison is None else self.snapshot.comparison.same_load
         if same is not None:
@@ -142,16 +155,20 @@ class Comparison(Panel):
     def _samples(self, width: int) -> Content:
         views = (self.snapshot.baseline, self.snapshot.speculative)
 
-        def pair(read: Callable[[ServerView], int]) -> str:
-            return " / ".join(figures.NONE if view is None else figures.count(read(view)) for view in views)
+        def pair(read: Callable[[ServerView], int]) -> list[tuple[str, str]]:
+            told = [figures.NONE if view is None else figures.count(read(view)) for view in views]
+            left, right = (opens(f"{side}.samples") for side in ("baseline", "speculative"))
+            return [(told[0], left), (" / ", "$foreground"), (told[1], right)]
 
         detail = ", ".join(f"{number} {name}" for name, number in self._reasons())
         out = pair(lambda view: view.samples - view.clean)
-        used = piece((pair(lambda view: view.clean), "$foreground"), (" used", "$quiet"))
-        left = piece((out, "$foreground"), (" left out", "$quiet"), rank=1)
-        why = piece((out, "$foreground"), (f" left out ({detail})" if detail else " left out", "$quiet"))
+        used = piece(*pair(lambda view: view.clean), (" used", "$quiet"))
+        left = piece(*out, (" left out", "$quiet"), rank=1)
+        why = piece(*out, (f" left out ({detail})" if detail else " left out", "$quiet"))
         unparsed = sum(view.unparsed for view in views if view is not None)
-        style = "bold $caution" if unparsed else "$quiet"
+        sides = ("baseline", "speculative")
+        worse = max(zip(sides, views, strict=True), key=lambda each: each[1].unparsed if each[1] is not None else 0)[0]
+        style = opens(f"{worse}.unparsed", "bold $caution" if unparsed else "$quiet")
         odd = piece((f"{figures.count(unparsed)} unparsed", style), rank=2)
         return self._row("samples", [used, why, odd], [used, left, odd], width=width)
 
@@ -201,8 +218,11 @@ class Comparison(Panel):
         head = f" {label:<11}" if width >= 56 else f" {label:<6} "
         axis = axis_ms([view.phases for _, view in sides])
         cost = self.snapshot.verify_cost
-        more = [piece((f"{cost.multiple:.2f}× step", "$quiet"))] if cost is not None else []
-        parts = in_a_row(phases.parts, width - len(head) - 1, axis, self.look, *more)
+        more = []
+        if cost is not None:
+            more = [piece((f"{cost.multiple:.2f}× step", opens("comparison.verify", "$quiet")))]
+        side = next(SIDE_NAMES[side] for side, view in sides if view.phases is phases)
+        parts = in_a_row(phases.parts, width - len(head) - 1, axis, self.look, *more, side=side)
         return Content.assemble((head, "$quiet"), parts)
 
 

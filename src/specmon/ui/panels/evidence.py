@@ -13,9 +13,10 @@ from textual.message import Message
 from specmon.monitor.snapshot import Difference, EventLine, Severity, Trust
 from specmon.ui import figures
 from specmon.ui.look import SEVERITY_STYLE, Look
+from specmon.ui.opened import opens
 from specmon.ui.panel import Panel
 from specmon.ui.panels.assumptions import assumption_rows
-from specmon.ui.row import cut, fit, flow, piece, visible
+from specmon.ui.row import cut, first_that_fits, fit, flow, piece, visible
 
 _TRUST = {
     Trust.NO_REFERENCE: ("?", "no reference", "$quiet"),
@@ -229,6 +230,10 @@ def _values(before: str | None, now: str | None, before_width: int, now_width: i
     return cut("…" + first[start:], before_width), cut("…" + second[start:], now_width)
 
 
+def _count(number: int, one: str, several: str) -> str:
+    return f"{number or 'none'} {several if number > 1 else one}"
+
+
 class Differences(Panel, can_focus=True):
     """What differs from the reference, and between the two servers."""
 
@@ -244,13 +249,17 @@ class Differences(Panel, can_focus=True):
 
     def heading(self, width: int) -> Content | None:
         """How many differ and matter."""
-        snapshot = self.snapshot
-        every = (*snapshot.trust.causes, *snapshot.differences)
-        matter = sum(each.weight == "matters" for each in every)
-        words = [piece(("configuration", "$foreground"))]
-        if every:
-            words.append(piece((f"{len(every)} differ, {matter} matter", "$caution" if matter else "$quiet"), rank=1))
-        return fit(words, width)
+        # Two comparisons: their counts must not be mistaken for one.
+        pairs = (("reference", self.snapshot.trust.causes, 1), ("servers", self.snapshot.differences, 2))
+        long, short = [piece(("configuration", "$foreground"))], [piece(("configuration", "$foreground"))]
+        for name, found, rank in pairs:
+            if found:
+                matter = sum(each.weight == "matters" for each in found)
+                style = "$caution" if matter else "$quiet"
+                long.append(piece((f"{name}: {_count(len(found), 'differs', 'differ')}, ", style),
+                                  (_count(matter, "matters", "matter"), style)))  # fmt: skip
+                short.append(piece((f"{name} {len(found)}, {matter} matter", style), rank=rank))
+        return first_that_fits(width, long, short, gap=" · ")
 
     def rows(self, width: int, height: int) -> Sequence[Content]:
         """Causes first, then the difference of the two servers, then what the comparison rests on."""
@@ -319,20 +328,30 @@ class TrustPanel(Panel):
             ][:height]
         head = [piece((f" {sign} {word}", style))]
         if trust.deviation is not None:
-            head.append(piece((figures.percent(trust.deviation, 1), style)))
+            head.append(piece((figures.percent(trust.deviation, 1), opens("trust.deviation", style))))
         if trust.since is not None:
             head.append(piece((f"since {figures.clock(trust.since)}", "$quiet"), rank=1))
         at = "" if trust.running is None else f" at {trust.running} running"
         facts = [
-            ("recorded", f"{figures.tok_s(trust.reference_tok_s)} tok/s{at}"),
-            ("measured", f"{figures.tok_s(trust.measured_tok_s)} tok/s"),
-            ("tolerance", figures.NONE if trust.tolerance is None else f"±{trust.tolerance * 100:.0f} %"),
-            ("evidence", f"{figures.count(trust.samples_seen)} clean samples, {trust.samples_needed} needed"),
+            ("recorded", "trust.reference", f"{figures.tok_s(trust.reference_tok_s)} tok/s{at}"),
+            ("measured", "trust.measured", f"{figures.tok_s(trust.measured_tok_s)} tok/s"),
+            (
+                "tolerance",
+                "trust.tolerance",
+                figures.NONE if trust.tolerance is None else f"±{trust.tolerance * 100:.0f} %",
+            ),
+            (
+                "evidence",
+                "trust.evidence",
+                f"{figures.count(trust.samples_seen)} clean samples, {trust.samples_needed} needed",
+            ),
         ]
         if trust.better_match is not None:
             match = f"{visible(trust.better_match)}, {figures.tok_s(trust.better_match_tok_s)} tok/s"
-            facts.insert(2, ("fits", match))
+            facts.insert(2, ("fits", "trust.reference", match))
         rows = [fit(head, width)]
-        rows += [fit([piece((f"   {name:<10}", "$quiet"), (text, "$foreground"))], width) for name, text in facts]
+        rows += [
+            fit([piece((f"   {name:<10}", "$quiet"), (text, opens(figure)))], width) for name, figure, text in facts
+        ]
         rows += [Content.assemble("   ", (line, "$quiet")) for line in flow(visible(trust.sentence), width - 4, 2)]
         return rows[:height]

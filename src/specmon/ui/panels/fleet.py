@@ -12,6 +12,7 @@ from textual.content import Content
 from specmon.monitor.snapshot import FleetRow, Role, Severity
 from specmon.ui import figures
 from specmon.ui.look import SEVERITY_STYLE, Look
+from specmon.ui.opened import FigureAsked, figure_under, opens
 from specmon.ui.panel import Panel
 from specmon.ui.row import Piece, cut, fit, flow, piece, visible
 
@@ -20,12 +21,14 @@ _GOOD_NAME = 24  # less important columns make room for that much of a name
 _LESS_IMPORTANT = 4  # from this rank on
 _WORD = 8  # the longest word for a sign
 _NUMBERS = frozenset({"running", "tok/s", "delivered", "accept"})  # those that grow old
+_FIGURES = {"running": "running", "tok/s": "decode", "delivered": "delivered", "accept": "accept"}
 _SIDES = {Role.BASELINE: "base", Role.SPECULATIVE: "spec"}
 # key, word, action, rank: the higher the rank, the sooner it goes when the row is short
 _KEYS = (
     ("enter", "open", "screen.open", 1),
     ("b", "as baseline", "screen.open('baseline')", 2),
     ("s", "as speculative", "screen.open('speculative')", 2),
+    ("x", "explain", "screen.explain", 3),
     ("esc", "back", "screen.dismiss", 1),
     ("?", "help", "app.show_help", 3),
     ("q", "quit", "app.quit", 3),
@@ -107,6 +110,15 @@ class FleetTable(Panel):
         fleet = self.snapshot.fleet
         return fleet[self._index] if fleet else None
 
+    def explain(self) -> None:
+        """Ask for the speed of the chosen server."""
+        if (row := self.row) is not None:
+            self.post_message(FigureAsked(f"{self._subject(row)}.decode"))
+
+    @staticmethod
+    def _subject(row: FleetRow) -> str:
+        return row.side.value if row.side is not None else f"server:{row.key}"
+
     @property
     def page(self) -> int:
         """How many rows a page moves by."""
@@ -178,7 +190,9 @@ class FleetTable(Panel):
             (gap + shown + " " * (name - cell_len(shown)), "bold $foreground" if row.side else "$foreground"),
         ]
         for column in columns:
-            spans.append((gap + column.cell(column.text(row)), self._style(column, row)))
+            style = self._style(column, row)
+            figure = _FIGURES.get(column.head)
+            spans += [(gap, style), (column.cell(column.text(row)), opens(figure, style) if figure else style)]
         content = Content.assemble(*spans)
         return content.stylize("on $brand 25%") if is_chosen else content
 
@@ -217,7 +231,11 @@ class FleetTable(Panel):
         place = self._top + event.y - 2
         if event.y < 2 or event.y >= 2 + self._room(self.size.height) or place >= len(self.snapshot.fleet):
             return
-        if place == self._index:
+        if (figure := figure_under(event.style.meta)) is not None:
+            self.move(place - self._index)
+            self.post_message(FigureAsked(f"{self._subject(self.snapshot.fleet[place])}.{figure}"))
+            event.stop()
+        elif place == self._index:
             await self.run_action("screen.open")
         else:
             self.move(place - self._index)

@@ -9,6 +9,7 @@ from textual.content import Content
 from specmon.monitor.snapshot import LevelVerdict, Verdict
 from specmon.ui import figures
 from specmon.ui.look import Look
+from specmon.ui.opened import opens
 from specmon.ui.panel import Panel
 from specmon.ui.row import Piece, fit, flow, piece
 
@@ -34,7 +35,13 @@ def level_pieces(levels: Sequence[LevelVerdict], look: Look) -> list[Piece]:
     for rank, level in enumerate(levels):
         sign, word, style = _sign(level, look)
         told = figures.times(level.speedup) if level.speedup is not None else word
-        pieces.append(piece((f"{level.running} running ", "$quiet"), (f"{sign} {told}", style), rank=rank))
+        pieces.append(
+            piece(
+                (f"{level.running} running ", "$quiet"),
+                (f"{sign} {told}", opens(f"comparison.level.{level.running}", style)),
+                rank=rank,
+            )
+        )
     return pieces
 
 
@@ -76,7 +83,7 @@ class Levels(Panel):
             [
                 piece((f" {level.running:>7}", "$foreground")),
                 piece((f"{sign} {word}".ljust(14), style)),
-                piece((f"{figures.times(level.speedup):>7}", style)),
+                piece((f"{figures.times(level.speedup):>7}", opens(f"comparison.level.{level.running}", style))),
                 piece((f"{figures.times(level.delivered_speedup):>9}", "$foreground"), rank=1),
                 piece((f"{clean:>13}", "$quiet"), rank=2),
             ],

@@ -14,6 +14,7 @@ from specmon.monitor.snapshot import EMPTY, Mark, SamplePoint, Snapshot
 from specmon.ui import braille, figures, plot
 from specmon.ui.chart import Chart
 from specmon.ui.look import Look
+from specmon.ui.opened import opens
 from specmon.ui.panels.comparison import against_reference
 from specmon.ui.row import fit, piece
 from specmon.ui.timeview import FOLLOWS, TimeView, window_of
@@ -57,9 +58,12 @@ class Ratio(Vertical):
         if comparison is not None and comparison.speedup is not None:
             against = against_reference(snapshot)
             word = " apparent" if against is not None else ""
-            title.append(piece((f"{figures.times(comparison.speedup)}{word}", "bold $foreground")))
+            title.append(
+                piece((f"{figures.times(comparison.speedup)}{word}", opens("comparison.speedup", "bold $foreground")))
+            )
             if against is not None:
-                title.append(piece((f"{figures.times(against.speedup)} against the reference", "$caution")))
+                style = opens("comparison.speedup_ref", "$caution")
+                title.append(piece((f"{figures.times(against.speedup)} against the reference", style)))
         title.append(piece(("same clock, medians of clean samples", "$quiet"), rank=1))
         made = fit(title, max(1, self.outer_size.width - 6))
         if self._title is None or not made.is_same(self._title):

@@ -14,6 +14,7 @@ from specmon.ui import figures, plot
 from specmon.ui.chart import Chart
 from specmon.ui.layout import Form, Plan
 from specmon.ui.look import Look
+from specmon.ui.opened import opens
 from specmon.ui.panel import Panel
 from specmon.ui.readout import Cursor, readout
 from specmon.ui.row import Piece, first_that_fits, fit, flow, piece, visible
@@ -61,6 +62,9 @@ class Figures(Panel):
     def _colour(self) -> str:
         return "$series-baseline" if self._role is Role.BASELINE else "$series-speculative"
 
+    def _opens(self, figure: str, style: str = "$foreground") -> str:
+        return opens(f"{self._role.value}.{figure}", style)
+
     def _number_style(self, view: ServerView) -> str:
         return f"{self._colour} dim" if view.is_stale else f"bold {self._colour}"
 
@@ -85,7 +89,11 @@ class Figures(Panel):
         pieces = []
         if level.decode_tok_s_ci95 is not None:
             low, high = level.decode_tok_s_ci95
-            pieces.append(piece((f"{self.look.plus_minus}{figures.half((high - low) / 2)}", "$quiet"), rank=2))
+            pieces.append(
+                piece(
+                    (f"{self.look.plus_minus}{figures.half((high - low) / 2)}", self._opens("decode", "$quiet")), rank=2
+                )
+            )
         return pieces
 
     def _live(self, view: ServerView, width: int) -> list[Piece]:
@@ -93,14 +101,18 @@ class Figures(Panel):
         if view.live_tok_s is None:
             return []
         if width < 50:
-            return [piece(("live ", "$quiet"), (figures.tok_s(view.live_tok_s), "$foreground"))]
-        return [piece(("live ", "$quiet"), (figures.live(view.live_tok_s, view.live_requests), "$foreground"), rank=1)]
+            return [piece(("live ", "$quiet"), (figures.tok_s(view.live_tok_s), self._opens("live")))]
+        told = figures.live(view.live_tok_s, view.live_requests)
+        return [piece(("live ", "$quiet"), (told, self._opens("live")), rank=1)]
 
     def _two_rows(self, view: ServerView, width: int) -> list[Content]:
         level = view.level
         assert level is not None
-        number = piece((figures.tok_s(level.decode_tok_s, 6), self._number_style(view)), (" tok/s", "$quiet"))
-        delivered = piece(("delivered ", "$quiet"), (figures.tok_s(level.delivered_tok_s), "$foreground"))
+        number = piece(
+            (figures.tok_s(level.decode_tok_s, 6), self._opens("decode", self._number_style(view))),
+            (" tok/s", "$quiet"),
+        )
+        delivered = piece(("delivered ", "$quiet"), (figures.tok_s(level.delivered_tok_s), self._opens("delivered")))
         pace = [*self._live(view, width), *self._pace(view)]
         return [
             fit([number, *self._spread(view), delivered], width),
@@ -112,26 +124,26 @@ class Figures(Panel):
         level = view.level
         assert level is not None
         if self._role is Role.BASELINE:
-            step = [("step ", "$quiet"), (f"{figures.ms(level.cycle_ms)} ms", "$foreground")]
+            step = [("step ", "$quiet"), (f"{figures.ms(level.cycle_ms)} ms", self._opens("cycle"))]
             if view.reference_cycle_ms is not None:
-                step.append((f" (ref {figures.ms(view.reference_cycle_ms)})", "$quiet"))
+                step.append((f" (ref {figures.ms(view.reference_cycle_ms)})", opens("trust.step", "$quiet")))
             return [piece(*step)]
         tokens = view.launch.num_draft_tokens
         of = "" if tokens is None else f" / {tokens}"
-        accept = piece(("accept ", "$quiet"), (f"{figures.length(level.accept_len)}{of}", "$foreground"))
-        return [accept, piece(("cycle ", "$quiet"), (f"{figures.ms(level.cycle_ms)} ms", "$foreground"))]
+        accept = piece(("accept ", "$quiet"), (f"{figures.length(level.accept_len)}{of}", self._opens("accept")))
+        return [accept, piece(("cycle ", "$quiet"), (f"{figures.ms(level.cycle_ms)} ms", self._opens("cycle")))]
 
     def _load(self, view: ServerView) -> list[Piece]:
         level = view.level
         assert level is not None
         parts = [
-            piece(("running ", "$quiet"), (str(level.running), "$foreground"), rank=4),
-            piece(("ctx ", "$quiet"), (figures.count(level.context_tokens), "$foreground"), rank=5),
+            piece(("running ", "$quiet"), (str(level.running), self._opens("running")), rank=4),
+            piece(("ctx ", "$quiet"), (figures.count(level.context_tokens), self._opens("context")), rank=5),
             self._queue(view),
         ]
         if view.page is not None and view.page.kv_usage is not None:
             share = f"{view.page.kv_usage:.0%}"
-            parts.append(piece(("KV ", "$quiet"), (share, "$foreground"), (" (metrics)", "$quiet"), rank=8))
+            parts.append(piece(("KV ", "$quiet"), (share, self._opens("kv")), (" (metrics)", "$quiet"), rank=8))
         if level.cuda_graph in _GRAPHS:
             text = _GRAPHS[level.cuda_graph]
             parts.append(piece((text, "$caution" if level.cuda_graph != "true" else "$quiet"), rank=7))
@@ -141,20 +153,21 @@ class Figures(Panel):
         """By the log; where that tells none, by the metrics page."""
         assert view.level is not None
         if view.level.queue is None and view.page is not None and view.page.queue is not None:
-            told = (figures.count(view.page.queue), "$foreground")
+            told = (figures.count(view.page.queue), self._opens("queue"))
             return piece(("queue ", "$quiet"), told, (" (metrics)", "$quiet"), rank=6)
-        return piece(("queue ", "$quiet"), (figures.count(view.level.queue), "$foreground"), rank=6)
+        return piece(("queue ", "$quiet"), (figures.count(view.level.queue), self._opens("queue")), rank=6)
 
     def _tall(self, view: ServerView, width: int) -> list[Content]:
         level = view.level
         assert level is not None
         top, middle, bottom = figures.tall(figures.tok_s(level.decode_tok_s, 5))
-        style = self._number_style(view)
+        style = self._opens("decode", self._number_style(view))
         room = width - len(top) - 3
         low, high = figures.tok_s(level.p5_tok_s), figures.tok_s(level.p95_tok_s)
-        quantiles = piece(("p5 ", "$quiet"), (low, "$foreground"), ("  p95 ", "$quiet"), (high, "$foreground"), rank=3)
+        style_of = self._opens("spread")
+        quantiles = piece(("p5 ", "$quiet"), (low, style_of), ("  p95 ", "$quiet"), (high, style_of), rank=3)
         speed = [piece(("tok/s", "$quiet")), *self._spread(view)]
-        delivered = piece(("delivered ", "$quiet"), (figures.tok_s(level.delivered_tok_s), "$foreground"))
+        delivered = piece(("delivered ", "$quiet"), (figures.tok_s(level.delivered_tok_s), self._opens("delivered")))
         first = fit([*speed, *self._live(view, room), delivered, quantiles], room)
         tails = (first, fit(self._pace(view), room), fit(self._load(view), room))
         return [
@@ -170,17 +183,19 @@ class Figures(Panel):
             if view is not None and view.live_tok_s is not None:
                 reason = f"live {figures.live(view.live_tok_s, view.live_requests)}; {reason}"
             return fit([label, piece(("no data", "bold $quiet")), piece((reason, "$quiet"))], width)
-        number = piece((figures.tok_s(view.level.decode_tok_s, 6), self._number_style(view)))
+        number = piece((figures.tok_s(view.level.decode_tok_s, 6), self._opens("decode", self._number_style(view))))
         facts: list[Piece] = []
         if view.is_stale:
             facts.append(piece((_age(view), "$caution"), rank=1))
         if view.live_tok_s is not None:
-            facts.append(piece(("live ", "$quiet"), (figures.tok_s(view.live_tok_s), "$foreground"), rank=1))
+            facts.append(piece(("live ", "$quiet"), (figures.tok_s(view.live_tok_s), self._opens("live")), rank=1))
         if self._role is Role.BASELINE and view.reference_tok_s is not None:
-            facts.append(piece(("ref ", "$quiet"), (figures.tok_s(view.reference_tok_s), "$foreground"), rank=1))
+            facts.append(
+                piece(("ref ", "$quiet"), (figures.tok_s(view.reference_tok_s), opens("trust.reference")), rank=1)
+            )
         if self._role is Role.SPECULATIVE:
             accept = f"{figures.length(view.level.accept_len)}"
-            facts.append(piece(("acc ", "$quiet"), (accept, "$foreground"), rank=1))
+            facts.append(piece(("acc ", "$quiet"), (accept, self._opens("accept")), rank=1))
         facts.append(piece((view.name, "$quiet"), rank=3))
         window, is_past = window_of(self.snapshot, self.time_view), self.time_view.is_past
         references = [view.reference_tok_s]

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from rich.cells import cell_len
+from textual import events
 from textual.content import Content
 
 from specmon.monitor.snapshot import Headline, Severity
 from specmon.ui import figures
 from specmon.ui.look import SEVERITY_STYLE
+from specmon.ui.opened import FigureAsked
 from specmon.ui.panel import Panel
 from specmon.ui.panels.comparison import against_reference
 from specmon.ui.row import Piece, cut, fit, flow, piece, visible
+
+_NUMBER = re.compile(r"[−-]?[\d,]*\d(?:\.\d+)?(?: ?[×%])?")
 
 
 def _broken(head: Headline, title: int, width: int) -> tuple[str, list[str], list[str]]:
@@ -53,6 +58,14 @@ class VerdictBand(Panel):
         for each in Severity:
             self.set_class(each is severity, f"-{each.value}")
         super().watch_snapshot()
+
+    def on_click(self, event: events.Click) -> None:
+        """A number of the sentence is the figure of that size; any other word asks for the verdict."""
+        row = event.get_content_offset(self)
+        text = self._rows[row.y].plain if row is not None and row.y < len(self._rows) else ""
+        place = row.x if row is not None else 0
+        found = next((each for each in _NUMBER.finditer(text) if each.start() <= place < each.end()), None)
+        self.post_message(FigureAsked("comparison.verdict", found[0] if found is not None else ""))
 
     def rows(self, width: int, height: int) -> Sequence[Content]:
         """Two rows; more where the terminal is narrow, and tall figures where it is huge."""
