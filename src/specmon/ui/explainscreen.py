@@ -88,11 +88,14 @@ class ExplainScreen(LiveScreen):
         """Explain another figure."""
         self._wanted = (figure_of(word, self._told) if word else None) or figure
         self._show()
-        self.query_one(FigureList).redraw()
-        self.query_one(ExplainPage).redraw()
-        self.query_one("#page-room").scroll_home(animate=False)
+        for panel in (*self.query(FigureList), *self.query(ExplainPage)):
+            panel.redraw()
+        for room in self.query("#page-room"):
+            room.scroll_to(0, 0, animate=False)
 
     def _show(self) -> None:
+        if not self.query(ExplainPage):
+            return  # a picture may come before the screen is up; it takes the newest then
         page, figures = self.query_one(ExplainPage), self.query_one(FigureList)
         page.figure = chosen = self.figure
         page.line = self._line_of(chosen)
@@ -116,6 +119,8 @@ class ExplainScreen(LiveScreen):
         super()._fill()
 
     def _place(self) -> None:
+        if not self.query(ExplainPage):
+            return
         is_beside = self.app.size.width >= _BESIDE
         figures, room = self.query_one(FigureList), self.query_one("#page-room")
         figures.display = is_beside or self._is_list_wanted
