@@ -94,7 +94,7 @@ async def test_chosen_key_works_and_is_shown_and_the_old_one_is_free() -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.pause()
         dashboard = app.query_one(Dashboard)
-        bar = "\n".join(row.plain for row in app.query_one(KeyBar).rows(118, 1))
+        bar = "\n".join(row.plain for row in app.query_one(KeyBar).rows(150, 1))
         assert "L log" in bar
         assert "t f5 theme" in bar
         await pilot.press("l")
