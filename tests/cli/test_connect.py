@@ -69,7 +69,7 @@ def test_two_growing_logs_are_followed_side_by_side(
     args = ("connect", "127.0.0.1", *to_sshd, "--baseline", str(base), "--spec", str(spec))
     args += ("--reference-tok-s", "88.8", "--plain", "--interval", "0.2")
     with running(args, environment, tmp_path) as process:
-        wait_for(process, "spec", "no such file")  # a log that is not there yet is waited for
+        wait_for(process, "spec", "no such file; waiting")  # a log that is not there yet is waited for
         with base.open("a") as more, spec.open("w") as other:
             for second in range(2, 20):
                 more.write(line(second, 62.9))

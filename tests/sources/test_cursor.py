@@ -105,6 +105,14 @@ def test_renamed_file_is_read_to_its_end_first() -> None:
     assert plan.announce == (Rotated(5.0, FileIdentity(1, 8, b"new"), "renamed"),)
 
 
+@pytest.mark.parametrize(("place", "is_ours"), [("a.log.1", True), ("b.log", False)])
+def test_number_of_an_empty_file_that_another_name_has_now_proves_nothing(place: str, is_ours: bool) -> None:
+    cursor = Cursor(backfill_bytes=None)
+    assert isinstance(cursor.plan(PATH, Look(found(7, 0, b"")), 0.0), ReadFrom)
+    plan = replan(cursor, Look(found(8, 30), MovedFile(place, found(7, 90, b"foreign"))))
+    assert (plan.path == place) is is_ours
+
+
 def test_writer_that_has_not_let_go_of_the_old_file_is_waited_for() -> None:
     cursor, new = begun(), found(8, 20, b"new")
     assert cursor.judge(batch(100, at_path=new), 0.0) == "stay"
@@ -142,6 +150,41 @@ def test_gap_has_the_size_that_was_seen() -> None:
     assert cursor.judge(batch(180), 0.0) == "stay"  # only now it is sure that the size was of this life
     plan = replan(cursor, Look(found(8, 20, b"new")))
     assert plan.announce[0] == Gap(5.0, 80, "the file was replaced before its end was read")
+
+
+@pytest.mark.parametrize("number", [9, 8])  # a file system gives the number of a removed file to the next one
+def test_file_that_came_and_went_while_the_one_before_was_read_leaves_a_gap_of_its_size(number: int) -> None:
+    cursor = begun()
+    for size in (40, 60):
+        assert cursor.judge(batch(100, at_path=found(8, size)), 1.0) == "stay"
+    assert cursor.judge(batch(100, at_path=found(number, 10)), 1.5) == "stay"
+    assert cursor.judge(batch(100, at_path=found(number, 30)), 9.0) == "leave"
+    assert cursor.missed == ((found(8, 60).identity,) if number == 9 else ())  # else there is nothing to look for
+    plan = replan(cursor, Look(found(number, 30)))
+    gone = Gap(5.0, 60, "another file stood there, as long as that when last seen, and was gone before its turn")
+    assert plan.announce == (gone, Rotated(5.0, found(number, 30).identity, "replaced"))
+    assert not cursor.missed
+
+
+def test_successor_with_the_number_of_one_that_was_removed_is_known_by_its_beginning() -> None:
+    cursor = begun()
+    assert cursor.judge(batch(100, at_path=found(8, 40, b"")), 1.0) == "stay"
+    assert cursor.wants_look
+    cursor.note_look(Look(found(8, 50, b"second")))
+    assert not cursor.wants_look
+    assert cursor.judge(batch(100, at_path=found(8, 90, b"")), 9.0) == "leave"
+    plan = replan(cursor, Look(found(8, 100, b"third")))
+    assert [event.size_bytes for event in plan.announce if isinstance(event, Gap)] == [90]
+
+
+def test_file_that_was_renamed_while_the_one_before_was_read_comes_in_its_turn() -> None:
+    cursor = begun()
+    assert cursor.judge(batch(100, at_path=found(8, 60)), 1.0) == "stay"
+    assert cursor.judge(batch(100, at_path=found(9, 30)), 1.5) == "stay"
+    assert cursor.judge(batch(100, at_path=found(9, 30)), 9.0) == "leave"
+    later = MovedFile("a.log.1", found(8, 60))
+    assert replan(cursor, Look(found(9, 30), later=later)).path == "a.log.1"
+    assert not cursor.missed
 
 
 def test_truncation_beside_the_open_file_is_seen() -> None:

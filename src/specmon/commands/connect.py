@@ -143,7 +143,8 @@ def connect(
                     asking.cancel()
                 if recorder is not None:
                     recorder.close()
-                    if recorder.fault is not None:
+                    was_told = feed.has_told_fault and feed.telling is not None
+                    if recorder.fault is not None and not was_told:
                         click.echo(f"specmon: {visible(recorder.fault)}", err=True)
             for reason in feed.refusals:
                 click.echo(f"specmon: {visible(reason)}", err=True)

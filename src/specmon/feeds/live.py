@@ -115,7 +115,7 @@ class LiveFeed:
         self._past = past
         self._turn = asyncio.Lock()  # of those who tell a source again
         self._backfills: dict[str, Backfill] = {}  # by channel
-        self._has_told_fault = False
+        self.has_told_fault = False  # of the capture
         self._told_reasons: set[tuple[str, str]] = set()  # with their channels
         self.news = asyncio.Event()  # set by whatever comes; cleared by the one who waits for it
         self.refusals: list[str] = []  # one sentence a channel that will not open
@@ -173,9 +173,9 @@ class LiveFeed:
             self.refusals.append(event.reason)
         if self._recorder is not None:
             self._recorder.feed(key, event)
-            if self._recorder.fault is not None and not self._has_told_fault:
-                self._has_told_fault = True
-                self._session.tell(key, self._clock(), self._recorder.fault)
+            if self._recorder.fault is not None and not self.has_told_fault:
+                self.has_told_fault = True
+                self.tell(key, self._recorder.fault)
 
     def tell(self, key: str, reason: str) -> None:
         """Why something could not be had of a server, each once: its conditions, its metrics page."""

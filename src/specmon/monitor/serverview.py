@@ -254,7 +254,7 @@ def _why_nothing(server: ServerMonitor) -> str:
     if server.unreadable is not None:
         return server.unreadable
     if server.link.state is LinkState.WAITING:
-        return server.link.detail
+        return f"{server.link.detail.rstrip('.')}; waiting, tried again by itself"
     if server.lines:
         return "no line of an LLM server in this log yet"
     return "not a line yet"

@@ -115,7 +115,9 @@ def _live(view: ServerView) -> str:
 
 
 def _broken_link(view: ServerView) -> str:
-    return view.link.detail if view.link.state in (LinkState.WAITING, LinkState.REFUSED) else ""
+    if view.link.state is LinkState.WAITING:
+        return f"{view.link.detail.rstrip('.')}; waiting, tried again by itself"
+    return view.link.detail if view.link.state is LinkState.REFUSED else ""
 
 
 def _age(view: ServerView) -> str:

@@ -20,6 +20,7 @@ from specmon.sources.looks import Batch, Compare, Evidence, FoundFile, Look, NoF
 CONTEXT_BYTES = 256  # what is remembered from before the position, and before the last batch if that is small
 _SMALL_BYTES = 65536
 SETTLE_S = 1.0  # a writer needs a moment to let go of a file that left its path
+_NOWHERE = FileIdentity(-1, -1)  # of a file that is gone for good
 READ_BYTES = 65536  # one read is of one life; several in one batch may not be
 
 
@@ -41,6 +42,23 @@ class Cursor:
         self._is_drained = False  # everything of a file that left its path has been read
         self._past: _PastLife | None = None
         self._quiet_since: float | None = None  # when a file that left its path was last seen to grow
+        self._successor: FoundFile | None = None  # what stood at the path at the last look, if another file
+        self._missed: list[FoundFile] = []  # what stood there before it, and was never read
+
+    @property
+    def missed(self) -> tuple[FileIdentity, ...]:
+        """The files that came and left their path while the one before was read to its end, oldest first."""
+        return tuple(file.identity for file in self._missed if file.identity.inode >= 0)
+
+    @property
+    def wants_look(self) -> bool:
+        """Whether the beginning of another file, that has taken the path, is not known yet: `note_look` takes it."""
+        return self._successor is not None and not self._successor.identity.head
+
+    def note_look(self, look: Look) -> None:
+        """Take a look at the path while the file that was there before is read on."""
+        if isinstance(look.at_path, FoundFile) and not self._is_open_file(look.at_path):
+            self._note_successor(look.at_path)
 
     @property
     def is_in_doubt(self) -> bool:
@@ -84,15 +102,18 @@ class Cursor:
             if self._is_rest(found):
                 return self._go_on(path, found, at)
             return self._start_over(path, found, at, "truncated")
+        if moved is not None and not self.identity.head and not moved.path.startswith(path):
+            moved = None  # nothing but a number tells of it, which a file of another name may have been given
         if moved is not None and not (self._is_drained and moved.file.size <= self.offset):
             if self._is_rest(moved.file):
                 return self._go_on(moved.path, moved.file, at)
             if self._is_open_file(moved.file):  # truncated, and then renamed: its new life comes first
                 return self._start_over(moved.path, moved.file, at, "truncated")
-        if moved is not None and look.later is not None:
+        if look.later is not None:
             return self._start_over(look.later.path, look.later.file, at, "renamed")
         if isinstance(found, NoFile):
             return found
+        self._note_successor(found)
         return self._start_over(path, found, at, "replaced" if moved is None else "renamed")
 
     def skip(self, count: int) -> None:
@@ -125,6 +146,7 @@ class Cursor:
             # Also when it was renamed and nothing stands in its place yet: the writer may still write here.
             self._quiet_since = None
             return "stay"
+        self._note_successor(at_path)
         if has_grown or end < opened.size or self._quiet_since is None:
             self._quiet_since = at
         elif at - self._quiet_since >= self._settle_s:
@@ -197,8 +219,31 @@ class Cursor:
         gaps = [] if self._past is None else self._past.gap(at, "truncated")
         is_unseen = not self._is_drained and self._past is None
         gaps += _PastLife(self.offset, self._size_seen, is_unseen=is_unseen).gap(at, reason)
+        self._missed = [file for file in self._missed if not _is_at(file, found)]
+        if self._successor is not None and _is_at(self._successor, found):  # the newest: the others do not come back
+            gaps += [
+                Gap(
+                    at,
+                    file.size,
+                    "another file stood there, as long as that when last seen, and was gone before its turn",
+                )
+                for file in self._missed
+            ]
+            self._missed.clear()
         self._past, self._context = None, b""
         return self._open(path, found, 0, (*gaps, Rotated(at, found.identity, reason)))
+
+    def _note_successor(self, seen: FoundFile) -> None:
+        before, self._successor = self._successor, seen
+        if before is None:
+            return
+        if not _is_at(before, seen):
+            self._missed.append(before)
+        elif seen.size < before.size or not is_same_file(before.identity, seen.identity):
+            # The number of a file that was removed was given to the next one.
+            self._missed.append(FoundFile(_NOWHERE, before.size))
+        elif not seen.identity.head:
+            self._successor = FoundFile(before.identity, seen.size)
 
     def _open(
         self,
@@ -214,7 +259,7 @@ class Cursor:
         self._size_seen = offset
         self._size_now = found.size
         self._is_fresh, self._is_drained = True, False
-        self._quiet_since = None
+        self._quiet_since = self._successor = None
         return ReadFrom(path, offset, found, announce, is_resumed)
 
     def _is_open_file(self, file: FoundFile) -> bool:
@@ -226,6 +271,10 @@ class Cursor:
         """The same life: it has kept its beginning, and has never shrunk."""
         least = max(self.offset, self._size_seen, self._size_now)
         return self.identity is not None and is_same_file(self.identity, file.identity) and file.size >= least
+
+
+def _is_at(one: FoundFile, other: FoundFile) -> bool:
+    return (one.identity.device, one.identity.inode) == (other.identity.device, other.identity.inode)
 
 
 @dataclass(slots=True)

@@ -11,7 +11,7 @@ import random
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from specmon.errors import SourceLost, SourceRefused, UnreadableInput
@@ -92,6 +92,11 @@ async def follow_file(
                 offset, old = cursor.settle(seen)
                 if old:
                     yield Chunk(pace.clock(), offset, old)
+            for missed in cursor.missed if look.moved is None else ():
+                later = (await reach.look(path, missed)).moved
+                if later is not None and later.path != path:
+                    look = replace(look, later=later)
+                    break
             plan = cursor.plan(path, look, pace.clock())
             if isinstance(plan, ReadFrom):
                 misses = 0
@@ -188,6 +193,8 @@ class _Session:
                         yield Chunk(clock(), offset + len(batch.data) - len(data), data)
                     if verdict == "leave":
                         return
+                    if cursor.wants_look:
+                        cursor.note_look(await self._reach.look(self._path, None))
         except SourceLost:
             if self._lost_at is None:
                 self._lost_at = clock()
