@@ -184,7 +184,9 @@ def _assert_lines(folder: Path) -> None:
 
 
 def test_file_that_may_grow_no_further_leaves_what_was_written(tmp_path: Path) -> None:
-    done = subprocess.run([sys.executable, "-c", FILLS, str(tmp_path / "c"), "limit"], capture_output=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", FILLS, str(tmp_path / "c"), "limit"], capture_output=True, check=True
+    )
     assert done.stdout.strip() == b"27"  # EFBIG
     _assert_lines(tmp_path / "c")
 
@@ -197,7 +199,7 @@ def test_full_disk_leaves_what_was_written(tmp_path: Path) -> None:
     if mounted.returncode:
         pytest.skip("no small disk can be mounted here")
     try:
-        done = subprocess.run([sys.executable, "-c", FILLS, str(disk / "c"), ""], capture_output=True, check=True)
+        done = subprocess.run([sys.executable, "-B", "-c", FILLS, str(disk / "c"), ""], capture_output=True, check=True)
         assert done.stdout.strip() == b"28"  # ENOSPC
         _assert_lines(disk / "c")
     finally:

@@ -173,7 +173,10 @@ def test_full_disk_ends_a_capture_with_one_sentence(
 
 @pytest.mark.sshd
 def test_full_disk_does_not_stop_the_screen(environment: dict[str, str], tmp_path: Path, sshd: Sshd) -> None:
-    """The limit on the size of files stands for a disk: nobody needs to be root for it."""
+    """The limit on the size of files stands for a disk: nobody needs to be root for it.
+
+    Without -B the limit would also cut the compiled files of modules, and every later import would fail.
+    """
     log, out = tmp_path / "base.log", tmp_path / "kept"
     log.write_text(baseline_log())
     args = ["connect", HOST, *options_of(sshd), "--baseline", str(log), "--record", str(out), "--plain"]
@@ -182,7 +185,11 @@ def test_full_disk_does_not_stop_the_screen(environment: dict[str, str], tmp_pat
         f"from specmon.cli import main; main({[*args, '--interval', '0.2']!r})"
     )
     with subprocess.Popen(
-        [sys.executable, "-c", limited], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-B", "-c", limited],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     ) as process:
         try:
             wait_for(process, "base 62.9")
