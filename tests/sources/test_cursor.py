@@ -172,6 +172,7 @@ def test_successor_with_the_number_of_one_that_was_removed_is_known_by_its_begin
     assert cursor.wants_look
     cursor.note_look(Look(found(8, 50, b"second")))
     assert not cursor.wants_look
+    assert cursor.judge(batch(100, at_path=found(8, 45, b"")), 1.5) == "stay"  # said before the look
     assert cursor.judge(batch(100, at_path=found(8, 90, b"")), 9.0) == "leave"
     plan = replan(cursor, Look(found(8, 100, b"third")))
     assert [event.size_bytes for event in plan.announce if isinstance(event, Gap)] == [90]

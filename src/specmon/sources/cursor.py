@@ -56,9 +56,13 @@ class Cursor:
         return self._successor is not None and not self._successor.identity.head
 
     def note_look(self, look: Look) -> None:
-        """Take a look at the path while the file that was there before is read on."""
-        if isinstance(look.at_path, FoundFile) and not self._is_open_file(look.at_path):
-            self._note_successor(look.at_path)
+        """Take a look at the path while the file that was there before is read on.
+
+        Only the beginning counts: what the stream says next of sizes may be older than this look.
+        """
+        file, successor = look.at_path, self._successor
+        if isinstance(file, FoundFile) and successor is not None and _is_at(successor, file):
+            self._successor = FoundFile(file.identity, successor.size)
 
     @property
     def is_in_doubt(self) -> bool:
