@@ -152,7 +152,7 @@ class ThisMachine:
             # asyncio (3.11) forgets the pipes of a process whose start is cancelled: start it, then end it.
             await asyncio.wait([starting])
             if not starting.cancelled() and starting.exception() is None:
-                await _kill(starting.result())
+                await _end(starting.result())  # it may have started something already
             raise
         except OSError as error:
             raise SourceLost(f"{self.name}: no shell ({error.strerror or error})") from error
@@ -204,8 +204,8 @@ class _LocalStream:
 
 async def _end(process: asyncio.subprocess.Process) -> None:
     """Let a command go as a closed channel does, and see that it goes."""
-    assert process.stdin is not None
-    process.stdin.close()
+    if process.stdin is not None:
+        process.stdin.close()
     for number in (None, signal.SIGTERM):
         if number is not None:
             _signal(process, number)
