@@ -88,4 +88,4 @@ def test_words_of_a_reference_file_cannot_steer_the_terminal(at_once: Specmon, t
 def test_link_to_an_endless_device_is_no_reference(at_once: Specmon, tmp_path: Path) -> None:  # noqa: F811
     (tmp_path / "evil.toml").symlink_to("/dev/zero")
     done = at_once("reference", "show", "./evil.toml")
-    assert (done.status, "larger than" in done.err) == (2, True)
+    assert (done.status, "no regular file" in done.err) == (2, True)

@@ -49,13 +49,14 @@ def test_demo_of_the_wheel_tells_the_story_in_an_empty_folder(installed: Path, t
     )
     assert done.stderr == ""
     assert done.returncode == 0
-    last = done.stdout.strip().splitlines()[-3:]
+    last = done.stdout.strip().splitlines()[-4:]
     assert "BASELINE NOT TRUSTED −29 %" in last[0]
     assert "NCCL_PROTO" in last[0]
     assert "base 62.9" in last[1]
     assert "spec 75.9" in last[2]
     assert "1.21×" in last[2]
     assert "0.85× of reference" in last[2]
+    assert "verify 26.7" in last[3]
 
 
 def test_themes_of_the_wheel_are_the_ones_at_the_top(installed: Path) -> None:

@@ -50,8 +50,15 @@ class Pane:
         self._starts += 1
         pipe = self._folder / f"pipe-{self._starts}"
         os.mkfifo(pipe)
-        self.tmux("-f", "/dev/null", "start-server", ";", "set-option", "-g", "history-limit", str(history), ";",
-                  "new-session", "-d", "-s", "spec", "-x", "80", "-y", "10", f"cat '{pipe}'")  # fmt: skip
+        for is_last in (False,) * 99 + (True,):  # a server that is about to end, with its last session, takes nothing
+            try:
+                self.tmux("-f", "/dev/null", "start-server", ";", "set-option", "-g", "history-limit", str(history),
+                          ";", "new-session", "-d", "-s", "spec", "-x", "80", "-y", "10", f"cat '{pipe}'")  # fmt: skip
+                break
+            except subprocess.CalledProcessError:
+                if is_last:
+                    raise
+                time.sleep(0.05)
         self._close()
         self._writer = pipe.open("wb", buffering=0)
 

@@ -126,7 +126,8 @@ def test_no_number_is_cut_at_any_width() -> None:
             await pilot.resize_terminal(width, height)
             await pilot.pause()
             await pilot.pause()
-            return set(re.findall(r"\d[\d.,:]*\d|\d", "\n".join(frame(app))))
+            shown = re.sub(r"\d+–\d+ of \d+", "", "\n".join(frame(app)))  # which rows a panel has room for
+            return set(re.findall(r"\d[\d.,:]*\d|\d", shown))
 
         # Every number that a narrow screen shows is one that a wide, a middle or the narrowest one shows whole.
         known: set[str] = set()
