@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 from collections.abc import AsyncGenerator, Iterator
@@ -334,6 +335,10 @@ async def test_program_goes_also_when_its_shell_is_ended_first(tmp_path: Path) -
     assert script.stdout is not None
     await script.stdout.readline()  # the mark
     pid = int(await script.stdout.readline())
+    for _ in range(3000):
+        if "cat" in _session(script.pid):  # what watches the channel is there
+            break
+        await asyncio.sleep(0.01)
     os.killpg(script.pid, signal.SIGTERM)
     for _ in range(3000):
         if script.returncode is not None:
@@ -360,6 +365,17 @@ async def _ends(pid: int) -> None:
     async with asyncio.timeout(40):
         while _runs(pid):  # noqa: ASYNC110 (no event tells of it)
             await asyncio.sleep(0.02)
+
+
+def _session(session: int) -> list[str]:
+    """The names of a session's processes."""
+    names = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            name, _, rest = stat.read_text().partition("(")[2].rpartition(") ")
+            if int(rest.split()[3]) == session:
+                names.append(name)
+    return names
 
 
 def _runs(pid: int) -> bool:
