@@ -59,6 +59,26 @@ def test_without_a_clean_sample_no_idle_time_is_judged() -> None:
     assert run.sample(idle_s=1000) is CLEAN
 
 
+@pytest.mark.parametrize("busy", [0, 1, 3])
+def test_idle_time_before_the_first_clean_sample_is_no_delivery(busy: int) -> None:
+    run = Recorder()
+    run.sample()
+    for idle_s in (*(0.0,) * busy, 90.0):
+        run.run.prefill("", 512)
+        assert run.sample(idle_s=idle_s) is Rule.AFTER_PREFILL
+
+    def delivered() -> tuple[int, int]:
+        level = run.run.figures().levels[0].basis
+        return level.windows, level.idle_windows
+
+    assert delivered() == (busy + 1, 0)  # nothing tells yet how long a cycle is
+    assert run.sample() is CLEAN
+    assert delivered() == (busy + 1, 1)
+    run.run.prefill("", 512)
+    run.sample(idle_s=90.0)
+    assert delivered() == (busy + 1, 2)
+
+
 def test_logged_interval_widens_the_expected_window() -> None:
     run = Recorder()
     run.run.cadence = Cadence(cycles_per_sample=4000)

@@ -40,20 +40,28 @@ def test_closed_terminal_leaves_no_process_behind(tmp_path: Path) -> None:
     waited_for(pid)
 
 
+# The screen's loop as it is when the thread that writes for it has died with the terminal.
 STANDS_STILL = """
 import signal, sys, threading
-from specmon.commands.show import ended_with_its_terminal
-signal.signal(signal.SIGHUP, signal.SIG_IGN)
-with ended_with_its_terminal():
+from specmon.cli import main
+from specmon.ui.app import SpecmonApp
+
+async def stand_still(app):
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     print("up", file=sys.stderr, flush=True)
     threading.Event().wait()
+
+SpecmonApp.run_async = stand_still
+main(["replay", sys.argv[1]])
 """
 
 
 def test_closed_terminal_ends_a_program_whose_loop_stands_still() -> None:
     pid, terminal = pty.fork()
     if pid == 0:
-        os.execv(sys.executable, [sys.executable, "-c", STANDS_STILL])
-    assert b"up" in os.read(terminal, 1000)
+        os.execv(sys.executable, [sys.executable, "-c", STANDS_STILL, str(STORY)])
+    shown = b""
+    while b"up" not in shown:
+        shown += os.read(terminal, 1000)
     os.close(terminal)
     assert os.waitstatus_to_exitcode(waited_for(pid)) == 129

@@ -6,12 +6,12 @@ import math
 from bisect import bisect_left
 from collections import Counter, deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from specmon.analysis.clean import CleanColumns, Drafting
 from specmon.analysis.delivery import Delivery
 from specmon.analysis.median import RunningMedian
-from specmon.analysis.rules import MOVED_AFTER, OUTLIER_FACTOR, OUTLIER_NEEDS, Rule
+from specmon.analysis.rules import IDLE_FACTOR, MOVED_AFTER, OUTLIER_FACTOR, OUTLIER_NEEDS, Rule
 from specmon.analysis.sample import Sample
 from specmon.analysis.spread import Ranked, median_of
 from specmon.events import Graph
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _RECENT = 512
 _MOVES = 100  # the newest are held
+_MOST_UNDECIDED = 256  # windows before the first clean one; more are the level's nature, and stay
 _FADES_BY = 8  # samples are let go when they are one part in so many of their column
 
 
@@ -42,6 +43,16 @@ class Move:
     cycle_ms: float | None
     accept_len: float | None = None
     context_tokens: float | None = None  # per request
+
+
+class Window(NamedTuple):
+    """What one line delivered, and the time that it took."""
+
+    tokens: float
+    seconds: float
+    cycles: float
+    since_s: float  # between its stamp and the one before
+    surely_s: float  # what of that the clock is sure of
 
 
 class RankLevel:
@@ -77,6 +88,7 @@ class RankLevel:
         "streak",
         "timed_cycles",
         "timed_ms",
+        "undecided",
     )
 
     def __init__(self, running: int) -> None:
@@ -98,6 +110,7 @@ class RankLevel:
         self.delivery = Delivery()
         self.stamped_s = 0.0  # between the stamps of the delivered windows: their time without the throughput
         self.idle_windows = 0
+        self.undecided: list[Window] | None = []  # all delivered ones, while no clean cycle tells which hold idle time
         self.graphs: Counter[int] = Counter()
         self.recent_context: deque[float] = deque(maxlen=_RECENT)  # of all samples: for a level without a clean one
         self.recent_queue: deque[float] = deque(maxlen=_RECENT)
@@ -149,12 +162,40 @@ class RankLevel:
             self.drafted += sample.drafted
             self.accepted += sample.accepted
 
-    def deliver(self, sample: Sample, since_s: float) -> None:
-        """Count a window into the delivered throughput; `since_s` lies between its stamp and the one before."""
-        if sample.window_s > 0 and sample.tokens == sample.tokens:
-            self.delivery.add(sample.tokens, sample.window_s, sample.window_cycles)
-            if since_s == since_s:
-                self.stamped_s += since_s
+    def deliver(self, sample: Sample, since_s: float, surely_s: float) -> None:
+        """Count a window into the delivered throughput.
+
+        `since_s` lies between its stamp and the one before, `surely_s` is what of that the clock is sure of.
+        """
+        if not sample.window_s > 0 or sample.tokens != sample.tokens:
+            return
+        window = Window(sample.tokens, sample.window_s, sample.window_cycles, since_s, surely_s)
+        self._deliver(window)
+        if self.undecided is not None:
+            self.undecided.append(window)
+            if len(self.undecided) > _MOST_UNDECIDED:
+                self.undecided = None
+
+    def decide(self) -> None:
+        """The first clean cycle tells which of the windows so far held idle time, as rule 3 does from here on."""
+        middle, windows = self.median.value, self.undecided
+        if middle is None or windows is None:
+            return
+        self.undecided = None
+        # The newest is the one whose cycle it is.
+        longest_s = IDLE_FACTOR * middle / 1000  # for each cycle
+        busy = [each for each in windows[:-1] if not (each.cycles > 0 and each.surely_s > each.cycles * longest_s)]
+        if len(busy) == len(windows[:-1]):
+            return
+        self.idle_windows += len(windows) - 1 - len(busy)
+        self.delivery, self.stamped_s = Delivery(), 0.0
+        for window in [*busy, windows[-1]]:
+            self._deliver(window)
+
+    def _deliver(self, window: Window) -> None:
+        self.delivery.add(window.tokens, window.seconds, window.cycles)
+        if window.since_s == window.since_s:
+            self.stamped_s += window.since_s
 
     def admit(self, sample: Sample, changed: list[Judgement], *, can_move: bool = True) -> Rule:
         """Rule 6 on a sample that passed the others; verdicts that change with it go to `changed`.

@@ -108,10 +108,12 @@ class RankStatistics:
         if is_idle:
             level.idle_windows += 1
         elif not is_first:
-            level.deliver(sample, sample.at - self.last_at)
+            level.deliver(sample, self._gap_before(sample), self._idle_gap(sample))
         rule = self._first_rule(sample, is_first, is_idle, cadence)
         if rule is Rule.CLEAN:
             rule = level.admit(sample, changed, can_move=cadence.covers is not Covers.REQUEST)
+            if level.undecided is not None and cadence.covers is Covers.WINDOW:
+                level.decide()
         if is_first:
             self.first_tok_s = sample.tok_s
         self.last_tok_s = sample.tok_s

@@ -88,7 +88,11 @@ async def show(
     )
     if notify is not None:
         notify.failed = partial(app.notify, title="Webhook", severity="warning", markup=False)
-    with _ended_by_signals(app.exit), nullcontext() if prompt is None else prompt.on_screen(app.ask, app.choose):
+    with (
+        ended_with_its_terminal(),
+        _ended_by_signals(app.exit),
+        nullcontext() if prompt is None else prompt.on_screen(app.ask, app.choose),
+    ):
         await app.run_async()
     return app.return_code or 0
 
