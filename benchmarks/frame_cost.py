@@ -16,6 +16,7 @@ import os
 import pty
 import struct
 import sys
+import tempfile
 import termios
 import time
 from collections.abc import Iterator
@@ -32,7 +33,7 @@ from specmon.sources.events import CaughtUp, Chunk, Connected
 from specmon.ui.app import SpecmonApp
 
 SIZES = ((80, 24), (120, 40), (200, 60))
-_PAST_LINES = 1800  # of each server: ten minutes
+PAST_LINES = 1800  # of each server: ten minutes
 _FRAME_S = 0.5
 _MOST_S = 120.0
 
@@ -43,6 +44,7 @@ class Driven(LiveFeed):
     def __init__(self) -> None:
         self.now = 0.0
         self.picture_s = 0.0
+        self.read_s = 0.0
         self._ends: dict[str, int] = {}
         self._logs: dict[str, Iterator[str]] = {}
         session = Session()
@@ -56,13 +58,15 @@ class Driven(LiveFeed):
     async def run(self) -> None:
         await asyncio.Event().wait()
 
-    def go_on(self, lines: int) -> None:
+    def go_on(self, lines: int, seconds: float = _FRAME_S) -> None:
         """Both servers write so many lines."""
         for key, endless in self._logs.items():
             data = "".join(f"{line}\n" for line in islice(endless, lines)).encode()
+            began = time.process_time()
             self.session.feed(key, Chunk(self.now, self._ends[key], data))
+            self.read_s += time.process_time() - began
             self._ends[key] += len(data)
-        self.now += _FRAME_S
+        self.now += seconds
 
     def snapshot(self) -> Snapshot:
         began = time.process_time()
@@ -81,47 +85,47 @@ class Measured(SpecmonApp):
         self._driven, self._frames, self._told = feed, frames, told
 
     def on_mount(self) -> None:
-        super().on_mount()
+        # Textual calls that of the app as well.
         self.run_worker(self._draw(), name="draw", group="draw")
 
     async def _draw(self) -> None:
         for _ in range(20):  # sizes and styles settle, caches fill
             await self._one()
-        self._driven.picture_s = 0.0
-        began, tick_s = time.process_time(), 0.0
+        self._driven.picture_s = self._driven.read_s = 0.0
+        tick_s = drawing_s = 0.0
         for _ in range(self._frames):
-            tick_s += await self._one()
-        whole = time.process_time() - began
+            handed_s, drawn_s = await self._one()
+            tick_s, drawing_s = tick_s + handed_s, drawing_s + drawn_s
         picture = self._driven.picture_s
-        self._told.write_text(json.dumps([each / self._frames for each in (whole, picture, tick_s - picture)]))
+        parts = self._driven.read_s, picture, tick_s - picture, drawing_s
+        self._told.write_text(json.dumps([each / self._frames for each in parts]))
         self.exit()
 
-    async def _one(self) -> float:
+    async def _one(self) -> tuple[float, float]:
         self._driven.go_on(3)
-        before = time.process_time()
+        began = time.process_time()
         self._tick()
-        tick_s = time.process_time() - before
+        handed = time.process_time()
         is_drawn = asyncio.Event()
         self.call_after_refresh(is_drawn.set)
         await is_drawn.wait()
-        return tick_s
+        return handed - began, time.process_time() - handed
 
 
-def measure(columns: int, rows: int, frames: int, told: Path) -> tuple[float, float, float, float]:
-    """CPU ms a frame: whole, of it taking the picture, of it handing it down; bytes a frame."""
+def measure(columns: int, rows: int, frames: int, told: Path) -> tuple[list[float], float]:
+    """CPU ms a frame of reading, of taking the picture, of handing it down, of drawing it; bytes a frame."""
     pid, terminal = pty.fork()
     if pid == 0:
         os.environ["TERM"] = "xterm-256color"
         fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         feed = Driven()
-        feed.go_on(_PAST_LINES)
+        feed.go_on(PAST_LINES)
         Measured(feed, frames, told).run()
         os._exit(0)
     size = drain(terminal, _MOST_S)
     os.waitpid(pid, 0)
     os.close(terminal)
-    whole, picture, handed = json.loads(told.read_text())
-    return 1000 * whole, 1000 * picture, 1000 * handed, size / (frames + 20)
+    return [1000 * each for each in json.loads(told.read_text())], size / (frames + 20)
 
 
 def main() -> None:
@@ -129,15 +133,12 @@ def main() -> None:
         print(__doc__)
         return
     frames = int(sys.argv[1]) if len(sys.argv) > 1 else 200
-    told = Path(f"/tmp/specmon-frame-cost-{os.getpid()}")
-    print(f"{'':9}{'CPU ms a frame':>16}{'picture':>9}{'handing':>9}{'drawing':>9}{'bytes':>8}")
-    try:
+    print(f"{'':9}{'CPU ms a frame':>16}{'reading':>9}{'picture':>9}{'handing':>9}{'drawing':>9}{'bytes':>8}")
+    with tempfile.TemporaryDirectory() as folder:
         for columns, rows in SIZES:
-            whole, picture, handed, size = measure(columns, rows, frames, told)
-            drawing = whole - picture - handed
-            print(f"{columns:4}x{rows:<4}{whole:16.1f}{picture:9.1f}{handed:9.1f}{drawing:9.1f}{size:8.0f}", flush=True)
-    finally:
-        told.unlink(missing_ok=True)
+            parts, size = measure(columns, rows, frames, Path(folder) / "told")
+            shown = "".join(f"{each:9.1f}" for each in parts)
+            print(f"{columns:4}x{rows:<4}{sum(parts):16.1f}{shown}{size:8.0f}", flush=True)
 
 
 if __name__ == "__main__":

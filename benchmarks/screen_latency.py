@@ -21,6 +21,9 @@ import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from rich.console import RenderableType
+from textual.screen import Screen
+
 from specmon import ui
 from specmon.commands.places import Hosts, SshOptions
 from specmon.feeds.live import Channel, LiveFeed
@@ -54,13 +57,20 @@ class TimedApp(SpecmonApp):
     CSS_PATH = str(Path(ui.__file__).with_name("specmon.tcss"))
     drawn: list[tuple[int, float]]
     taken: list[float]
+    waiting: list[int]  # samples in pictures that are not drawn yet
 
     def watch_snapshot(self, snapshot: Snapshot) -> None:
         super().watch_snapshot(snapshot)
         views = [view for view in (snapshot.baseline, snapshot.speculative, *snapshot.others) if view is not None]
         samples = sum(view.samples for view in views)
         self.taken.append(time.time())
-        self.call_after_refresh(lambda: self.drawn.append((samples, time.time())))
+        self.waiting.append(samples)
+
+    def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
+        super()._display(screen, renderable)
+        # Of a picture that is handed down bit by bit no frame is drawn before all of it is there.
+        self.drawn += [(samples, time.time()) for samples in self.waiting]
+        self.waiting.clear()
 
 
 def line(number: int) -> bytes:
@@ -127,7 +137,7 @@ async def run(server: Loopback, folder: Path, seconds: float) -> None:
         feed = Timed(session, [Channel("1", source)], clock=time.time)
         feed.arrivals, feed.has_begun = [], asyncio.Event()
         app = TimedApp(feed)
-        app.drawn, app.taken = [], []
+        app.drawn, app.taken, app.waiting = [], [], []
         ssh = ["ssh", "-F", "none", *server.options, "-o", f"UserKnownHostsFile={known}", "127.0.0.1"]
         seen_file = folder / "seen"
         theirs = await asyncio.create_subprocess_exec(

@@ -390,6 +390,6 @@ async def test_a_large_screen_is_drawn_less_often_in_a_stream_of_news(
         app.watch(app, "snapshot", lambda picture: drawn.append(picture), init=False)
         for _ in range(6):
             feed.show(feed.picture)
-            app._tick_in_pace()
+            await app._tick_in_pace()
         await pilot.pause()
         assert len(drawn) == pictures_drawn

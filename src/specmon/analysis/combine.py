@@ -18,7 +18,7 @@ from specmon.analysis.uncertainty import Influences, LogError, interval_of
 
 Speed: TypeAlias = tuple[float | None, LogError | None]  # tok/s and how far it may be off
 
-_MANY = 4_000  # clean samples from which arrays are worth the import of numpy
+_MANY = 1_000  # clean samples from which arrays are worth the import of numpy
 
 
 def combine_levels(running: int, parts: Sequence[tuple[str, RankLevel | None]], *, samples: int) -> LevelFigures:

@@ -105,7 +105,9 @@ def influences_of(blocks: Sequence[float], count: int, *, most: int = _MOST_COEF
 
 @lru_cache(maxsize=32)
 def _cosines(count: int, coefficients: int) -> tuple[tuple[float, ...], ...]:
+    # Every angle is a multiple of pi / 2 count, so that one turn of cosines holds them all: a step of 2 frequency each.
+    turn = [math.cos(math.pi * step / (2 * count)) for step in range(4 * count)]
+    turns = turn * (coefficients // 2 + 1)
     return tuple(
-        tuple(math.cos(math.pi * frequency * (position + 0.5) / count) for position in range(count))
-        for frequency in range(1, coefficients + 1)
+        tuple(turns[frequency : 2 * frequency * count : 2 * frequency]) for frequency in range(1, coefficients + 1)
     )

@@ -44,6 +44,7 @@ _THEMES_EVERY_S = 1.0
 _PACES = ((4000, 1), (9000, 2), (10**9, 3))
 
 _QUIET_S = 0.5  # what comes after so much quiet is drawn at once
+_SLICE_S = 0.005  # after so much drawing others have their turn
 
 _REPLAY_ACTIONS = {"change_speed"}
 
@@ -159,12 +160,12 @@ class SpecmonApp(TimeApp):
         header.ended = reason
         header.redraw()
 
-    def _tick_in_pace(self) -> None:
+    async def _tick_in_pace(self) -> None:
         """Draw what is new at once after a quiet moment; in a stream of news a larger screen waits longer."""
         self._ticks_since_drawn += 1
         cells = self.size.width * self.size.height
         if self._ticks_since_drawn >= next(ticks for limit, ticks in _PACES if cells <= limit):
-            self._tick()
+            await self._draw()
 
     async def _draw_after_quiet(self, news: asyncio.Event) -> None:
         """Draw the first news after a quiet moment without waiting for the next beat."""
@@ -173,33 +174,55 @@ class SpecmonApp(TimeApp):
             await news.wait()
             news.clear()
             if loop.time() - self._drawn_at >= _QUIET_S:
-                self._tick()
+                await self._draw()
                 await asyncio.sleep(self._interval_s)  # what comes now is drawn on the beat
 
-    def _tick(self) -> None:
-        """Take a picture, and hand it down when it differs from the one on the screen."""
-        if not self.is_running or not self.main.query("#dashboard"):
+    async def _draw(self) -> None:
+        """Draw what is new panel by panel: a line that comes meanwhile is taken in between two of them."""
+        if (fresh := self._look_at_feed()) is None:
             return
+        dashboard, loop = self.main.query_one(Dashboard), asyncio.get_running_loop()
+        await asyncio.sleep(0)
+        dashboard.is_patient = True
+        self.snapshot = fresh
+        dashboard.is_patient = False
+        with self.batch_update():  # no frame shows half of it
+            began = loop.time()
+            while dashboard.hand_next():
+                if loop.time() - began > _SLICE_S:
+                    await asyncio.sleep(0)
+                    began = loop.time()
+        self.screen.check_idle()
+
+    def _tick(self) -> None:
+        """Take a picture, and hand it down at once when it differs from the one on the screen."""
+        if (fresh := self._look_at_feed()) is not None:
+            self.snapshot = fresh
+
+    def _look_at_feed(self) -> Snapshot | None:
+        """Take a picture; it is answered when it differs from the one on the screen."""
+        if not self.is_running or not self.main.query("#dashboard"):
+            return None
         fresh = self._feed.snapshot()
         self._announce(fresh)
         if self._held is not None:
             header = self.main.query_one(Header)
             header.held_lines = max(0, fresh.log_revision - self._held.log_revision)
             header.redraw()
-            return
+            return None
         if (log := self._log_screen) is not None:
             log.snapshot = fresh
             self._shown = ()  # the panels behind it rest until it goes
-            return
+            return None
         key = _key_of(fresh)
         if key != self._shown:
             self._shown = key
             self._ticks_since_drawn = 0
             self._drawn_at = asyncio.get_running_loop().time()
-            self.snapshot = fresh
-        else:
-            # Between two samples only the clock goes on.
-            self.main.query_one(Header).snapshot = fresh
+            return fresh
+        # Between two samples only the clock goes on.
+        self.main.query_one(Header).snapshot = fresh
+        return None
 
     def watch_snapshot(self, snapshot: Snapshot) -> None:
         """Keys that only a replay has come and go with it."""

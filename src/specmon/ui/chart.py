@@ -10,11 +10,11 @@ from textual import events
 from textual.geometry import Region
 from textual.message import Message
 from textual.strip import Strip
-from textual.widget import Widget
 
 from specmon.ui.drawing import Picture, Run, draw, framed
 from specmon.ui.look import Look
 from specmon.ui.plot import Plot, Window
+from specmon.ui.resting import Resting
 
 _PARTS = (
     "axis", "label", "line", "area", "other", "reference", "excluded", "note",
@@ -22,7 +22,7 @@ _PARTS = (
 )  # fmt: skip
 
 
-class Chart(Widget):
+class Chart(Resting):
     """Values over time as braille dots, with axes, a dotted line and vertical marks."""
 
     COMPONENT_CLASSES = {f"chart--{part}" for part in _PARTS}
@@ -158,14 +158,15 @@ class Chart(Widget):
 
     def render_line(self, y: int) -> Strip:
         """One row of the picture."""
-        if self._drawn_for != (self.size.width, self.size.height):
+        width, height = self.size
+        if self._drawn_for != (width, height):
             self._strips.clear()
             self._redraw()
         if y >= len(self._picture):
-            return Strip.blank(self.size.width, self.rich_style)
+            return Strip.blank(width, self.rich_style)
         strip = self._strips.get(y)
         if strip is None:
-            strip = Strip([Segment(text, self._style(part)) for text, part in self._picture[y]], self.size.width)
+            strip = Strip([Segment(text, self._style(part)) for text, part in self._picture[y]], width)
             self._strips[y] = strip
         return strip
 

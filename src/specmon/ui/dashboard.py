@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections import deque
+
 from textual.app import ComposeResult
 from textual.containers import Container
 from textual.reactive import reactive
+from textual.widget import Widget
 
 from specmon.monitor.snapshot import EMPTY, Role, Snapshot
 from specmon.ui.layout import Focus, Form, Needs, Plan, plan
 from specmon.ui.look import Look
+from specmon.ui.panel import Panel
 from specmon.ui.panels.acceptance import Acceptance
 from specmon.ui.panels.bars import DemoNote, KeyBar, PlaybackBar, note_of
 from specmon.ui.panels.comparison import Comparison
@@ -22,11 +26,14 @@ from specmon.ui.panels.ratio import Ratio
 from specmon.ui.panels.side import Side
 from specmon.ui.panels.verdict import VerdictBand, rows_needed
 from specmon.ui.phasebars import is_told
+from specmon.ui.resting import Resting
 from specmon.ui.row import flow, visible
 from specmon.ui.timeview import FOLLOWS, TimeView
 
+Follower = Panel | Side | Acceptance | Ratio | LogPane
 
-class Dashboard(Container):
+
+class Dashboard(Resting, Container):
     """All panels, placed by the plan for the current size."""
 
     snapshot: reactive[Snapshot] = reactive(EMPTY, repaint=False, always_update=True, init=False)
@@ -39,28 +46,30 @@ class Dashboard(Container):
         self._plan: Plan | None = None
         self._has_playback = False
         self._needs = Needs()
+        self._waiting: deque[Widget] = deque()  # panels that have not got the picture yet
+        self.is_patient = False  # the panels get a new picture by `hand_next`, not all at once
 
     def compose(self) -> ComposeResult:
         """Every panel; those without a place are hidden."""
         look = self.look
-        bound, timed = Dashboard.snapshot, Dashboard.time_view
-        yield Header(look, id="header").data_bind(bound, timed)
-        yield VerdictBand(look, id="verdict").data_bind(bound)
-        yield DemoNote(look, id="note").data_bind(bound)
-        yield Side(look, Role.BASELINE).data_bind(bound, timed)
-        yield Side(look, Role.SPECULATIVE).data_bind(bound, timed)
-        yield Comparison(look, id="comparison", classes="box").data_bind(bound)
-        yield Phases(look, id="phases", classes="box").data_bind(bound)
-        yield Acceptance(look, id="acceptance", classes="box").data_bind(bound, timed)
-        yield Ratio(look, id="ratio", classes="box").data_bind(bound, timed)
-        yield Events(look, id="events", classes="box").data_bind(bound)
-        yield Differences(look, id="differences", classes="box").data_bind(bound)
-        yield TrustPanel(look, id="trust", classes="box").data_bind(bound)
-        yield Levels(look, id="levels", classes="box").data_bind(bound)
-        yield LogPane(look, id="log").data_bind(bound)
-        yield Others(look, id="others").data_bind(bound)
-        yield PlaybackBar(look, id="playback").data_bind(bound)
-        yield KeyBar(look, id="footer").data_bind(bound)
+        timed = Dashboard.time_view
+        yield Header(look, id="header").data_bind(timed)
+        yield VerdictBand(look, id="verdict")
+        yield DemoNote(look, id="note")
+        yield Side(look, Role.BASELINE).data_bind(timed)
+        yield Side(look, Role.SPECULATIVE).data_bind(timed)
+        yield Comparison(look, id="comparison", classes="box")
+        yield Phases(look, id="phases", classes="box")
+        yield Acceptance(look, id="acceptance", classes="box").data_bind(timed)
+        yield Ratio(look, id="ratio", classes="box").data_bind(timed)
+        yield Events(look, id="events", classes="box")
+        yield Differences(look, id="differences", classes="box")
+        yield TrustPanel(look, id="trust", classes="box")
+        yield Levels(look, id="levels", classes="box")
+        yield LogPane(look, id="log")
+        yield Others(look, id="others")
+        yield PlaybackBar(look, id="playback")
+        yield KeyBar(look, id="footer")
 
     @property
     def plan(self) -> Plan | None:
@@ -71,6 +80,24 @@ class Dashboard(Container):
         """A replay bar or a demo note may have come or gone."""
         if self._has_playback != (snapshot.playback is not None) or self._needs != self._needs_of(snapshot):
             self.place()
+        self._waiting = deque(self.children)
+        while not self.is_patient and self._hand(is_prepared=False):
+            pass
+
+    def hand_next(self) -> bool:
+        """Give the picture to the next panel and make its rows; False when all of them have it."""
+        return self._hand(is_prepared=True)
+
+    def _hand(self, *, is_prepared: bool) -> bool:
+        if not self._waiting:
+            return False
+        panel = self._waiting.popleft()
+        if isinstance(panel, Follower):
+            panel.snapshot = self.snapshot
+        if is_prepared and panel.display:
+            for each in panel.walk_children(Resting, with_self=True):
+                each.prepare()
+        return True
 
     def watch_focus_on(self) -> None:
         """The lower part changes its use."""

@@ -10,13 +10,13 @@ from textual.geometry import Region, Size
 from textual.reactive import reactive
 from textual.strip import Strip
 from textual.visual import Visual
-from textual.widget import Widget
 
 from specmon.monitor.snapshot import EMPTY, Snapshot
 from specmon.ui.look import Look
+from specmon.ui.resting import Resting
 
 
-class Panel(Widget):
+class Panel(Resting):
     """Rows of text made from the snapshot, for exactly the size the panel has."""
 
     # Whoever sets it has seen that it differs; comparing two pictures field by field would cost more than drawing.
@@ -45,21 +45,22 @@ class Panel(Widget):
 
     def watch_snapshot(self) -> None:
         """Repaint when the rows differ from those on the screen."""
-        if not self.display or not self.size:
+        if not self.display or not (size := self.size):
             return
         if self.depends_on is not None:
             source = tuple(getattr(self.snapshot, name) for name in self.depends_on)
-            if self._drawn_size == self.size and all(map(is_, source, self._drawn_from)):
+            if self._drawn_size == size and all(map(is_, source, self._drawn_from)):
                 return
-            self._drawn_from, self._drawn_size = source, self.size
+            self._drawn_from, self._drawn_size = source, size
         self.redraw()
 
     def redraw(self) -> None:
         """Draw again, and repaint only what changed."""
-        heading = self.heading(max(0, self.size.width - 2))
+        width = self.size.width  # looked up once: it takes Textual longer than a row
+        heading = self.heading(max(0, width - 2))
         if heading is not None and (self._title is None or not heading.is_same(self._title)):
             self._title = heading
-            self.border_title = heading
+            self.set_title(heading)
         before = self._rows
         self._draw()
         if len(before) != len(self._rows):
@@ -70,7 +71,7 @@ class Panel(Widget):
         for row in changed:
             self._strips.pop(row, None)
         if changed:
-            self.refresh(*(Region(0, row, self.size.width, 1) for row in changed))
+            self.refresh(*(Region(0, row, width, 1) for row in changed))
 
     def _draw(self) -> None:
         width, height = self._rows_size = self.size
@@ -88,10 +89,11 @@ class Panel(Widget):
 
     def render_line(self, y: int) -> Strip:
         """One row; only a row that changed is made anew, a block would be made as a whole."""
-        if self._rows_size != self.size:
+        size = self.size
+        if self._rows_size != size:
             self._strips.clear()
             self._draw()
-        width = self.size.width
+        width = size.width
         if y >= len(self._rows):
             return Strip.blank(width, self.visual_style.rich_style)
         strip = self._strips.get(y)

@@ -12,12 +12,13 @@ from specmon.ui import figures
 from specmon.ui.chart import Chart
 from specmon.ui.look import Look
 from specmon.ui.opened import opens
+from specmon.ui.resting import Resting
 from specmon.ui.row import fit, piece
 from specmon.ui.sideplots import accept_plot
 from specmon.ui.timeview import FOLLOWS, TimeView
 
 
-class Acceptance(Vertical):
+class Acceptance(Resting, Vertical):
     """The acceptance chart of the speculative server."""
 
     snapshot: reactive[Snapshot] = reactive(EMPTY, repaint=False, always_update=True, init=False)
@@ -74,9 +75,9 @@ class Acceptance(Vertical):
             )
         if self._sum is None or not foot.is_same(self._sum):
             self._sum = foot
-            self.border_subtitle = foot
+            self.set_subtitle(foot)
 
     def _set_title(self, title: Content) -> None:
         if self._title is None or not title.is_same(self._title):
             self._title = title
-            self.border_title = title
+            self.set_title(title)

@@ -17,11 +17,11 @@ from textual.cache import LRUCache
 from textual.content import Content
 from textual.reactive import reactive
 from textual.strip import Strip
-from textual.widget import Widget
 
 from specmon.monitor.snapshot import EMPTY, EMPTY_LOG, LogLine, Role, Snapshot
 from specmon.ui import figures
 from specmon.ui.look import Look
+from specmon.ui.resting import Resting
 from specmon.ui.row import cut, cut_fields, visible
 
 _PARTS = (
@@ -40,7 +40,7 @@ _NAME_WIDTH = 16
 _NAMED = 200  # newest lines whose servers' names have room
 
 
-class LogPane(Widget, can_focus=True):
+class LogPane(Resting, can_focus=True):
     """Lines of both logs, newest at the bottom; it follows until one scrolls up."""
 
     COMPONENT_CLASSES = {f"log--{part}" for part in _PARTS}

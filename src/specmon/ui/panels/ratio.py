@@ -16,13 +16,14 @@ from specmon.ui.chart import Chart
 from specmon.ui.look import Look
 from specmon.ui.opened import opens
 from specmon.ui.panels.comparison import against_reference
+from specmon.ui.resting import Resting
 from specmon.ui.row import fit, piece
 from specmon.ui.timeview import FOLLOWS, TimeView, window_of
 
 _SLICES = 120  # in a window, about
 
 
-class Ratio(Vertical):
+class Ratio(Resting, Vertical):
     """The ratio chart, over the whole width."""
 
     snapshot: reactive[Snapshot] = reactive(EMPTY, repaint=False, always_update=True, init=False)
@@ -68,7 +69,7 @@ class Ratio(Vertical):
         made = fit(title, max(1, self.outer_size.width - 6))
         if self._title is None or not made.is_same(self._title):
             self._title = made
-            self.border_title = made
+            self.set_title(made)
         low, high = _scale([point.tok_s for point in self._ratios])
         marks = tuple(mark for view in plot.sides(snapshot) for mark in view.marks)
         if marks != self._marks:

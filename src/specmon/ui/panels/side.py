@@ -17,6 +17,7 @@ from specmon.ui.look import Look
 from specmon.ui.opened import opens
 from specmon.ui.panel import Panel
 from specmon.ui.readout import Cursor, readout
+from specmon.ui.resting import Resting
 from specmon.ui.row import Piece, first_that_fits, fit, flow, piece, visible
 from specmon.ui.sideplots import BY_MEASURE, cycle_plot, speed_plot
 from specmon.ui.timeview import FOLLOWS, MEASURES, TimeView, window_of
@@ -206,7 +207,7 @@ class Figures(Panel):
         return fit([label, number, shape, *facts], width, gap=" ")
 
 
-class Side(Vertical):
+class Side(Resting, Vertical):
     """A bordered column: figures, speed chart, and a cycle chart where there is room."""
 
     snapshot: reactive[Snapshot] = reactive(EMPTY, repaint=False, always_update=True, init=False)
@@ -281,9 +282,11 @@ class Side(Vertical):
             short = readout(view, cursor, self.role, now, is_short=True)
             foot = first_that_fits(room, readout(view, cursor, self.role, now), short)
         words = (first_that_fits(room, *choices), foot)
-        if self._words is None or not all(a.is_same(b) for a, b in zip(words, self._words, strict=True)):
-            self._words = words
-            self.border_title, self.border_subtitle = words
+        before, self._words = self._words, words
+        if before is None or not words[0].is_same(before[0]):
+            self.set_title(words[0])
+        if before is None or not words[1].is_same(before[1]):
+            self.set_subtitle(words[1])
 
     def _draw_charts(self, snapshot: Snapshot, view: ServerView | None) -> None:
         speed, cycle = self.query_one(".speed", Chart), self.query_one(".cycle", Chart)
