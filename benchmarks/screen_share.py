@@ -21,6 +21,7 @@ import logs
 
 SIZES = ((80, 24), (120, 40), (200, 60))
 WARM_UP_S = 8.0
+_LAST_S = 60.0
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -57,8 +58,9 @@ def measure(base: Path, spec: Path, columns: int, rows: int, seconds: float) -> 
     used = cpu_s(pid) - before
     memory = int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") // 2**20
     os.write(terminal, b"q")
-    drain(terminal, 1.0)
+    drain(terminal, _LAST_S)  # until it has ended: it may write, and somebody has to read that
     os.waitpid(pid, 0)
+    os.close(terminal)
     return used / seconds, size / seconds, memory
 
 

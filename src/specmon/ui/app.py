@@ -101,6 +101,7 @@ class SpecmonApp(TimeApp):
         self._ascii_filter = AsciiFilter() if ascii_only else None
         super().__init__()
         self._feed = feed
+        self._news: asyncio.Event | None = getattr(feed, "news", None)  # a live feed's
         self._handover = handover
         self._notice = notice
         self.desk = desk
@@ -140,8 +141,8 @@ class SpecmonApp(TimeApp):
         self.query_one(KeyBar).own_keys = self.own_keys
         self.run_worker(self._run_feed(), name="feed", group="feed")
         self.set_interval(self._interval_s, self._tick_in_pace)
-        if (news := getattr(self._feed, "news", None)) is not None:
-            self.run_worker(self._draw_after_quiet(news), name="news", group="news")
+        if self._news is not None:
+            self.run_worker(self._draw_after_quiet(self._news), name="news", group="news")
         self.call_after_refresh(self._tick)
         self._is_up.set()
 
@@ -178,7 +179,10 @@ class SpecmonApp(TimeApp):
                 await asyncio.sleep(self._interval_s)  # what comes now is drawn on the beat
 
     async def _draw(self) -> None:
-        """Draw what is new panel by panel: a line that comes meanwhile is taken in between two of them."""
+        """Draw what is new; where lines come by themselves, panel by panel, so that they are taken in meanwhile."""
+        if self._news is None:
+            self._tick()
+            return
         if (fresh := self._look_at_feed()) is None:
             return
         dashboard, loop = self.main.query_one(Dashboard), asyncio.get_running_loop()
