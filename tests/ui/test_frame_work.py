@@ -8,7 +8,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
+from textual.app import App, ComposeResult
+from textual.content import Content
 from textual.pilot import Pilot
+from textual.strip import Strip
 from textual.widget import Widget
 
 from specmon.monitor.snapshot import Snapshot
@@ -99,3 +102,26 @@ async def test_a_widget_that_rests_is_drawn_anew_when_its_colours_change() -> No
         app.theme = next(name for name in app.available_themes if name != app.theme)
         await pilot.pause()
         assert band.render_lines(band.size.region) != before
+
+
+class Late(Resting):
+    """Learns its title from its rows, while they are made."""
+
+    def render_line(self, y: int) -> Strip:
+        if self.border_title is None:
+            self.border_title = Content("told")
+        return Strip.blank(self.size.width)
+
+
+async def test_a_widget_that_becomes_dirty_while_it_is_drawn_does_not_rest() -> None:
+    class Alone(App[None]):
+        CSS = "Late { border: round white; height: 4; }"
+
+        def compose(self) -> ComposeResult:
+            yield Late()
+
+    app = Alone()
+    async with app.run_test(size=(20, 6)) as pilot:
+        await pilot.pause()
+        late = app.query_one(Late)
+        assert "told" in late.render_lines(late.outer_size.region)[0].text

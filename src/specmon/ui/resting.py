@@ -52,6 +52,12 @@ class Resting(Widget):
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """The rows inside `crop`, made only when something has changed since they were asked for last."""
-        if self._at_rest is None or self._at_rest[0] != crop:
-            self._at_rest = crop, super().render_lines(crop)
-        return self._at_rest[1]
+        held = self._at_rest
+        if held is not None and held[0] == crop:
+            return held[1]
+        making: tuple[Region, list[Strip]] = crop, []
+        self._at_rest = making
+        strips = super().render_lines(crop)
+        # A panel may learn its title from its rows: what became dirty while it was made is made again.
+        self._at_rest = (crop, strips) if self._at_rest is making else None
+        return strips
