@@ -133,10 +133,25 @@ def test_host_is_read_alone() -> None:
     assert parse_host("[::1]") == HostAddress("::1")
     assert parse_host("::1") == HostAddress("::1")
     assert str(parse_host("me@[::1]")) == "me@[::1]"
-    with pytest.raises(ConfigError):
-        parse_host("gpu01/x")
-    with pytest.raises(ConfigError, match="names a log or a port, and a host is wanted here: write me@gpu01;"):
-        parse_host("me@gpu01:/var/log/base.log")
+    assert parse_host("fe80::1%eth0") == HostAddress("fe80::1%eth0")
+
+
+@pytest.mark.parametrize(
+    ("text", "host"),
+    [
+        ("me@gpu01:/var/log/base.log", "me@gpu01"),
+        ("gpu01:/var/log/a:b", "gpu01"),
+        ("gpu01:tmux:main", "gpu01"),
+        ("ssh:gpu01:/x", "gpu01"),
+        ("gpu01:", "gpu01"),
+        ("docker:spec", "local"),
+        ("./base.log", "local"),
+        ("gpu01/x", "local"),
+    ],
+)
+def test_log_in_place_of_a_host_is_told_the_host_and_the_options(text: str, host: str) -> None:
+    with pytest.raises(ConfigError, match=f"a host is wanted here: write {host}; .*--baseline and --spec"):
+        parse_host(text)
 
 
 @pytest.mark.parametrize("text", ["docker:spec", "gpu01:kube:ns/pod", "gpu01:30000", "me@[::1]:slurm:12", "cmd:a  b:c"])

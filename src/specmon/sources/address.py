@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from glob import has_magic, iglob
+from ipaddress import IPv6Address
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -148,14 +149,30 @@ def parse_host(text: str) -> HostAddress:
         if match["rest"] is not None:
             raise ConfigError(f"{text!r} is not a host: write [user@]HOST, and name logs with --baseline or --spec.")
         return _host(match["host"], match["user"], text)
-    host, colon, rest = text.partition(":")
-    if colon and rest and ":" not in rest:  # more colons: an IPv6 address
+    if "/" in text or (":" in text and not _is_ipv6(text.rpartition("@")[2])):
         raise ConfigError(
-            f"{text!r} names a log or a port, and a host is wanted here: write {host}; its servers' logs are found, "
-            "or named with --baseline and --spec where the command has these."
+            f"{text!r} names a log or a port, and a host is wanted here: write {_meant_host(text)}; its servers' logs "
+            "are found, or named with --baseline and --spec where the command has these."
         )
     user, at, name = text.rpartition("@")
     return _host(name, user if at else None, text)
+
+
+def _is_ipv6(text: str) -> bool:
+    try:
+        IPv6Address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _meant_host(text: str) -> str:
+    """The machine of what was given in place of a host."""
+    try:
+        host = host_of(parse_source(text, exists=lambda _: False).place)
+    except ConfigError:  # half a place, as `gpu01:`
+        return text.partition(":")[0] or "HOST"
+    return "local" if host is None else str(host)
 
 
 def parse_source(
