@@ -57,7 +57,7 @@ def resolution_s(before: float, at: float) -> float:
 
     The stamps themselves tell it, since one log may hold both kinds: what falls on a whole second may be cut to it.
     """
-    return 1.0 if before.is_integer() or at.is_integer() else FINE_S
+    return 1.0 if before % 1 == 0 or at % 1 == 0 else FINE_S
 
 
 def changes_batch(running: int, before: int) -> bool:
