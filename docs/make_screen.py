@@ -65,6 +65,8 @@ SCREENS = (
     Screen("references", "`r`: choose a reference, or record the running baseline", ("r",)),
     Screen("sweep", "`b`: every run against the baseline, ranked", ("b",), ("story", "story-5-steps")),
     Screen("fleet", "`f`: all servers, those that need attention first", ("f",), ("story", "story-5-steps")),
+    Screen("explain", "`x`: what a figure is made of", ("x",)),
+    Screen("assumptions", "`a`: the four assumptions, and how each stands", ("a",)),
     Screen("help", "`?`: keys, signs, words", ("question_mark",)),
     Screen("chooser", "which of several servers is meant", (), ("story",), ask_which_server),
 )

@@ -110,7 +110,7 @@ def test_client_confirms_or_contradicts_a_log(client_tok_s: float, state: str) -
             ({"NCCL_ALGO": "Ring"}, {"NCCL_ALGO": "Ring"}),
             SPEC,
             "ok",
-            "1 variables: between the two servers",
+            "1 variable: between the two servers",
         ),
         (({"NCCL_ALGO": "Ring"}, {}), SPEC, "failed", "NCCL_ALGO (Ring against unset)"),
         (None, SPEC, "unknown", "the environments were not read"),

@@ -109,10 +109,14 @@ def _only_speculation(baseline: Life, speculative: Life, differences: Sequence[D
             f"the {side} log holds no launch line, so its settings are not known",
             "give the whole log, or watch the server with `specmon connect`, which reads its flags from the process",
         )
-    evidence = f"{len(flags[0].keys() & flags[1].keys())} flags that both name were compared"
+    shared = len(flags[0].keys() & flags[1].keys())
+    evidence = (
+        f"{shared} {'flag' if shared == 1 else 'flags'} that both name {'was' if shared == 1 else 'were'} compared"
+    )
     envs = [each.env for each in conditions]
     if envs[0] is not None and envs[1] is not None:
-        evidence += f" and {len(envs[0].keys() | envs[1].keys())} variables"
+        variables = len(envs[0].keys() | envs[1].keys())
+        evidence += f" and {variables} {'variable' if variables == 1 else 'variables'}"
     evidence += ": between the two servers none differs that is known to matter"
     strange = [difference.name for difference in differences if difference.weight == "unknown"]
     if strange:
