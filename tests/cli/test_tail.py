@@ -307,6 +307,7 @@ def test_bytes_of_the_only_source_are_not_held() -> None:
             Waiting(0.0, 1, 0.5, "the file changes too fast to be opened"),
             "gpu1:a.log: the file changes too fast to be opened. Waiting; it is tried again by itself.",
         ),
+        (Waiting(0.0, 1, 0.5, "gpu1: no. Start it."), "gpu1: no. Start it. Waiting; it is tried again by itself."),
         (Connected(0.0, 0), None),
         (Refused(0.0, "gpu1: host key unknown."), "gpu1: host key unknown."),
     ],

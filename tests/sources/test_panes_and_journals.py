@@ -182,7 +182,7 @@ async def test_full_screen_program_is_said_and_waited_for(near: Site, pane: Pane
 
 
 async def test_pane_that_is_not_there_yet_is_waited_for_and_said(near: Site, pane: Pane) -> None:
-    async with near.machine() as machine, watching(machine) as heard:
+    async with near.machine() as machine, watching(machine, 0) as heard:
         await heard.until(lambda heard: bool(heard.of(Waiting)))
         assert "no tmux server runs" in heard.of(Waiting)[0].reason
         pane.start()

@@ -85,7 +85,7 @@ class Teller:
                 if reason == self.told:
                     return None
                 self.told = reason
-                return f"{self._about(reason)}. Waiting; it is tried again by itself."
+                return f"{self._about(reason).removesuffix('.')}. Waiting; it is tried again by itself."
             case Connected(detail=detail):
                 was_waiting, self.told = bool(self.told), ""
                 was_connected, self.has_connected = self.has_connected, True

@@ -96,6 +96,8 @@ class _Following:
             except NotThere as absence:
                 if not self._follow:
                     raise UnreadableInput(f"{absence}. Check the name.") from absence
+                if not self._was_reached:
+                    self._backfill_bytes = None  # what appears now is new from its first line
                 misses += 1
                 delay_s = _ABSENT_DELAYS_S[min(misses, len(_ABSENT_DELAYS_S)) - 1]
                 yield self._waiting(misses, delay_s, str(absence))

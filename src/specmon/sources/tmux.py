@@ -130,6 +130,8 @@ class TmuxSource:
             except NotThere as absence:
                 if not self._follow:
                     raise UnreadableInput(f"{absence}. Check with `tmux list-panes -a`.") from absence
+                if not was_reached:
+                    self._backfill_bytes = None  # what appears now is new from its first line
                 is_connected, delay_s = False, _ABSENT_S
                 attempt += 1
                 yield Waiting(clock(), attempt, delay_s, str(absence))
