@@ -348,6 +348,21 @@ async def test_program_goes_also_when_its_shell_is_ended_first(tmp_path: Path) -
     await _ends(pid)
 
 
+@pytest.mark.parametrize("command", ["{}", "({}) & read nothing </dev/null; sleep 0.2"])
+async def test_program_that_does_not_heed_its_end_is_killed(tmp_path: Path, command: str) -> None:
+    stubborn = f"sh -c 'echo $$ >{tmp_path}/pid; trap \"\" TERM HUP INT PIPE; while :; do sleep 0.1; done'"
+    stream = Stream(("sh", "-c", command.format(stubborn)), grace_s=0)
+    script = await asyncio.create_subprocess_shell(stream.text(), stdin=-1, stdout=-1)
+    assert script.stdin is not None
+    for _ in range(3000):
+        if (tmp_path / "pid").exists() and (tmp_path / "pid").read_text().strip():
+            break
+        await asyncio.sleep(0.01)
+    script.stdin.close()
+    await _ends(int((tmp_path / "pid").read_text()))
+    await script.wait()
+
+
 async def test_killed_command_is_started_again(tmp_path: Path) -> None:
     command = f"echo $$ >{tmp_path}/pid; sleep 600 & echo $! >>{tmp_path}/children; echo begun; wait"
     async with Hosts() as hosts:

@@ -25,17 +25,21 @@ _ASK = _PATH + "export LC_ALL=C; " + _HAVE + 'exec "$@" </dev/null'
 # when the channel closes and takes the program with it: a remote signal does not reach every sshd, and a silent program
 # would never notice that nobody reads. It watches from beside, and only once the program's number is known: a trap
 # would come too late for a reader that leaves at once, or be inherited by a program just forked, which then misses the
-# signal. It outlives a shell that is told to go, or the program, in a session of its own, would stay. $1: mark, $2:
-# where stderr goes (1 or 2), $3: LC_ALL or nothing, then the program's words.
+# signal. It outlives a shell that is told to go, or the program, in a session of its own, would stay. What does not heed
+# a TERM is killed a while later. $1: mark, $2: where stderr goes (1 or 2), $3: LC_ALL or nothing, $4: that while in
+# seconds, then the program's words.
 _STREAM = (
     _PATH
-    + 'm=$1 e=$2; [ -z "$3" ] || { LC_ALL=$3; export LC_ALL; }; shift 3; set -- "$m" "$@"; '
+    + 'm=$1 e=$2 g=$4; [ -z "$3" ] || { LC_ALL=$3; export LC_ALL; }; shift 4; set -- "$m" "$@"; '
     + _HAVE
     + "w=; command -v setsid >/dev/null 2>&1 && w=setsid; "
     'exec 3<&0 </dev/null; $w "$@" 2>&$e 3<&- & p=$!; '
-    '{ trap "" TERM; exec >/dev/null 2>&1; cat <&3; kill -TERM -$p || kill $p; } & q=$!; exec 3<&-; '
+    '{ trap "" TERM; exec >/dev/null 2>&1; cat <&3; kill -TERM -$p || kill $p; '
+    "sleep $g; kill -KILL -$p || kill -KILL $p; } & q=$!; exec 3<&-; "
     "wait $p 2>/dev/null; "
-    's=$?; kill -KILL $q 2>/dev/null; kill -TERM -$p 2>/dev/null; echo "$m|end|$s"; exit 0'
+    's=$?; kill -KILL $q 2>/dev/null; kill -TERM -$p 2>/dev/null; echo "$m|end|$s"; exec >/dev/null 2>&1; '
+    # What the program has started may be left, and nobody waits for it.
+    'kill -0 -$p && { trap "" TERM; sleep $g; kill -KILL -$p; } & exit 0'
 )
 
 
@@ -68,10 +72,13 @@ class Stream:
     words: tuple[str, ...]
     joins_stderr: bool = True
     locale: str = "C"  # so that a program complains in English; empty: the user's own
+    grace_s: int = 3  # for a program that is told to go, before it is killed
     mark: str = field(default_factory=fresh_mark)
 
     def text(self) -> str:
-        return command_text(_STREAM, self.mark, "1" if self.joins_stderr else "2", self.locale, *self.words)
+        return command_text(
+            _STREAM, self.mark, "1" if self.joins_stderr else "2", self.locale, str(self.grace_s), *self.words
+        )
 
 
 class Frame:
