@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import subprocess
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from specmon.sources.journal import CursorMemory, as_text
-from specmon.sources.matches import local_matches, newest, parse_matches
+from specmon.sources.matches import FindMatches, local_matches, newest, parse_matches
 from specmon.sources.program_commands import Ask, Frame, Stream
 from specmon.sources.program_follow import last_lines
 from specmon.sources.slurm_job import Job, expand, first_host, parse_sacct, parse_scontrol
@@ -317,6 +318,21 @@ def test_newest_match_is_neither_packed_nor_rotated(tmp_path: Path) -> None:
 
 
 def test_answer_about_matches_keeps_any_name() -> None:
-    name = "a 'b'\n.log"
-    answer = f"1,22,1000 {name.encode().hex()}\n1,23,900 {b'old'.hex()}\nnoise\n".encode()
-    assert [(match.path, match.inode) for match in parse_matches(answer)] == [("old", 23), (name, 22)]
+    name = "a 'b'\n,.log"
+    answer = f"/m/1,22,1000,81a4,{name}\n/m/1,24,950,41ed,folder\n/m/1,23,900,81a4,old\n".encode()
+    assert [(match.path, match.inode) for match in parse_matches(answer, "m")] == [("old", 23), (name, 22)]
+
+
+def test_thousands_of_matches_start_no_process_each(tmp_path: Path) -> None:
+    """A GPU host is looked at each second: a process for each of 20,000 names would keep it busy for minutes."""
+    for number in range(450):
+        (tmp_path / f"run-{number}.log").touch()
+    trace = tmp_path / "trace"
+    command = FindMatches(f"{tmp_path}/run-*.log")
+    # The commands that are run, one a line: a function's own line is no process.
+    words = shlex.split(command.text())
+    words[words.index("-c")] = "-xc"
+    with trace.open("wb") as errors:
+        answer = subprocess.run(words[1:], check=True, stdout=subprocess.PIPE, stderr=errors, timeout=90).stdout
+    assert len(parse_matches(answer, command.mark)) == 450
+    assert trace.read_text().count("+ stat ") < 10

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import stat
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from glob import iglob
@@ -15,13 +16,22 @@ from specmon.sources.shell_words import command_text, operand
 
 # What a rotation or a packer makes of a log's name: a.log.1, a.log-20261130, a.log.2.gz.
 _ROTATED = re.compile(r"[.-][0-9][0-9.:T_-]*(?:\.\w+)?")
+_ROTATION_BEGINS = re.compile(r"[.-](?=[0-9])")
 
-# $1: pattern, $2: mark. The pattern's own expansion is a matter of names only: nothing in it is run as a command.
+# $1: pattern, $2: mark. The pattern's own expansion is a matter of names only: nothing in it is run as a command. A
+# folder may hold thousands of matches and is looked at each second, so that no process is started for each of them.
+# A file is "/MARK/device,inode,seconds,mode,name" and a line feed: no name holds the mark. GNU and BusyBox, then BSD;
+# without `stat`, only the names are known.
 _MATCH = (
-    'IFS=; p=$1; echo "$2"; t() { stat -L -c "%d %i %Y" -- "$1" 2>/dev/null || '
-    'stat -L -f "%d %i %m" -- "$1" 2>/dev/null || echo 0 0 0; }; if [ -e "$p" ]; then set -f; fi; '
-    'for f in $p; do [ -f "$f" ] && '
-    'echo $(t "$f" | tr " " ,) $(printf "%s" "$f" | od -An -v -tx1 | tr -dc 0-9a-f); done; exit 0'
+    'IFS=; p=$1 m=$2; echo "$m"; '
+    "if stat -L -c %d / >/dev/null 2>&1; then "
+    't() { stat -L -c "/$m/%d,%i,%Y,%f,%n" -- "$@"; }; '
+    "elif stat -L -f %d / >/dev/null 2>&1; then "
+    't() { stat -L -f "/$m/%d,%i,%m,%Xp,%N" -- "$@"; }; '
+    'else t() { for f in "$@"; do [ -f "$f" ] && echo "/$m/0,0,0,8000,$f"; done; }; fi; '
+    'if [ -e "$p" ]; then set -f; fi; n=0; set --; '
+    'for f in $p; do set -- "$@" "$f"; n=$((n+1)); [ $n = 200 ] && { t "$@"; n=0; set --; }; done 2>/dev/null; '
+    '[ $n = 0 ] || t "$@" 2>/dev/null; exit 0'
 )
 
 
@@ -61,20 +71,22 @@ async def remote_matches(machine: Machine, pattern: str) -> list[Match]:
     _, found, answer = result.stdout.partition(command.mark.encode("ascii") + b"\n")
     if not found:
         raise NoAnswer(f"{machine.name}: the shell gave no usable answer ({result.words})")
-    return parse_matches(answer)
+    return parse_matches(answer, command.mark)
 
 
-def parse_matches(answer: bytes) -> list[Match]:
-    """Read a line a file: device, inode and time, then the name in hexadecimal."""
+def parse_matches(answer: bytes, mark: str) -> list[Match]:
+    """Read device, inode, time, mode and name of each file; what is no file is left out."""
     matches = []
-    for line in answer.splitlines():
-        numbers, _, name = line.partition(b" ")
+    for entry in answer.split(f"/{mark}/".encode("ascii"))[1:]:
+        *numbers, name = entry.removesuffix(b"\n").split(b",", 4)
         try:
-            device, inode, seconds = (int(word) for word in numbers.split(b","))
-            path = bytes.fromhex(name.decode("ascii")).decode("utf-8")
-        except ValueError:  # a name that cannot be asked for
+            device, inode, seconds = (int(word) for word in numbers[:3])
+            is_file = stat.S_ISREG(int(numbers[3], 16))
+            path = name.decode("utf-8")
+        except (ValueError, IndexError):  # a name that cannot be asked for
             continue
-        matches.append(Match(path, device, inode, seconds))
+        if is_file:
+            matches.append(Match(path, device, inode, seconds))
     return sorted(matches, key=lambda match: (match.written_at, match.path))
 
 
@@ -101,4 +113,5 @@ def newest(matches: list[Match]) -> Match | None:
 
 def is_rotated(path: str, names: set[str]) -> bool:
     """Whether a name is what a rotation makes of another one."""
-    return any(path != name and path.startswith(name) and _ROTATED.fullmatch(path[len(name) :]) for name in names)
+    ends = (place.start() for place in _ROTATION_BEGINS.finditer(path))
+    return any(path[:end] in names and _ROTATED.fullmatch(path, end) for end in ends)

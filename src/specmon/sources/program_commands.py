@@ -25,9 +25,9 @@ _ASK = _PATH + "export LC_ALL=C; " + _HAVE + 'exec "$@" </dev/null'
 # when the channel closes and takes the program with it: a remote signal does not reach every sshd, and a silent program
 # would never notice that nobody reads. It watches from beside, and only once the program's number is known: a trap
 # would come too late for a reader that leaves at once, or be inherited by a program just forked, which then misses the
-# signal. It outlives a shell that is told to go, or the program, in a session of its own, would stay. What does not heed
-# a TERM is killed a while later. $1: mark, $2: where stderr goes (1 or 2), $3: LC_ALL or nothing, $4: that while in
-# seconds, then the program's words.
+# signal. It outlives a shell that is told to go, or the program, in a session of its own, would stay. What does not
+# heed a TERM is killed a while later. $1: mark, $2: where stderr goes (1 or 2), $3: LC_ALL or nothing, $4: that while,
+# s; then the program's words.
 _STREAM = (
     _PATH
     + 'm=$1 e=$2 g=$4; [ -z "$3" ] || { LC_ALL=$3; export LC_ALL; }; shift 4; set -- "$m" "$@"; '
