@@ -326,6 +326,11 @@ def test_unreadable_environment_is_a_reason() -> None:
     assert server.env_reason == "no permission to read the environment of process 10 (another user's)"
 
 
+def test_host_that_hides_the_processes_of_others_says_so() -> None:
+    assert "(hidepid)" in find_servers(parse_processes(b"clock 5 100\nveiled\n")).reason
+    assert not find_servers(parse_processes(b"clock 5 100\n")).reason
+
+
 def test_host_without_proc_says_so() -> None:
     discovery = find_servers(parse_processes(b"clock 5 100\nnoproc\n"))
     assert discovery.servers == ()

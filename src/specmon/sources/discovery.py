@@ -98,8 +98,16 @@ def find_servers(listing: ProcessListing) -> Discovery:
         if keeper is not None and keeper == keeper_of(listing.own_cgroup):
             keeper = None  # we look from inside
         servers.append(_server(engine, launcher, words, family, listing.teed, keeper))
+    reason = ""
+    if not servers and listing.is_veiled:
+        reason = (
+            "This user has no server process, and those of other users are not shown (hidepid): "
+            "log in as the server's user."
+        )
     return Discovery(
-        tuple(sorted(servers, key=lambda server: (server.started_at or 0.0, server.pid))), host_time=listing.host_time
+        tuple(sorted(servers, key=lambda server: (server.started_at or 0.0, server.pid))),
+        reason,
+        host_time=listing.host_time,
     )
 
 

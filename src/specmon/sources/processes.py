@@ -49,6 +49,7 @@ class ProcessListing:
     host_time: float | None = None  # s since 1970 by the host's clock
     teed: Mapping[str, str] = field(default_factory=dict)  # by "pipe:[123]": the file that a `tee` writes it to
     own_cgroup: str = ""  # of the shell that made the listing
+    is_veiled: bool = False  # other users' processes are not shown at all (hidepid)
 
 
 async def list_processes(host: Machine, pattern: str) -> ProcessListing:
@@ -71,7 +72,7 @@ def list_local_processes(pattern: str) -> ProcessListing:
 def parse_processes(answer: bytes) -> ProcessListing:
     """Read the answer to a `ReadProcesses`. A process that vanished half-way is left out."""
     clock = _Clock()
-    has_proc = True
+    has_proc, is_veiled = True, False
     found: list[RunningProcess] = []
     facts: dict[bytes, list[bytes]] = {}
     teed: dict[str, str] = {}
@@ -85,6 +86,8 @@ def parse_processes(answer: bytes) -> ProcessListing:
                 own = _words({b"own": words[1:]}, b"own")
             case [b"noproc"]:
                 has_proc = False
+            case [b"veiled"]:
+                is_veiled = True
             case [b"process"]:
                 if facts and (process := _process(facts, clock)) is not None:
                     found.append(process)
@@ -96,7 +99,7 @@ def parse_processes(answer: bytes) -> ProcessListing:
                 facts[words[0] + words[1]] = words[2:]
             case [name]:
                 facts[name] = words[1:]
-    return ProcessListing(tuple(found), has_proc, clock.now, teed, own)
+    return ProcessListing(tuple(found), has_proc, clock.now, teed, own, is_veiled)
 
 
 def processes_answer(listing: ProcessListing) -> bytes:

@@ -19,7 +19,9 @@ from specmon.sources.shell_words import command_text, is_number, operand
 _PROCESSES = (
     "x() { od -An -v -tx1 -N 262144; }; "
     "echo clock $(date +%s) $(getconf CLK_TCK 2>/dev/null || echo 100) $(grep btime /proc/stat 2>/dev/null); "
-    "[ -r /proc/stat ] || { echo noproc; exit 0; }; echo own $(x </proc/self/cgroup); "
+    # Everybody may read of the first process, unless /proc is mounted with hidepid.
+    "[ -r /proc/stat ] || { echo noproc; exit 0; }; [ -r /proc/1/stat ] || echo veiled; "
+    "echo own $(x </proc/self/cgroup); "
     'for c in $(grep -lsE -e "$1" /proc/[0-9]*/cmdline 2>/dev/null); do d=${c%/cmdline}; '
     "echo process ${d#/proc/}; "
     'echo stat $(x <"$d/stat"); echo cmdline $(x <"$d/cmdline"); echo cgroup $(x <"$d/cgroup"); '
