@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 from backports import zstd
 
+from specmon.captures.packed import PackedFile
 from specmon.captures.reader import open_capture
+from specmon.captures.unpacking import read_log
 from specmon.errors import ConfigError, UnreadableInput
 
 MANIFEST = 'schema = 1\nstarts_at = 2026-02-26T16:40:00+00:00\n[[server]]\nname = "base"\n'
@@ -127,6 +129,19 @@ def test_log_that_packs_well_is_no_bomb(tmp_path: Path) -> None:
     (tmp_path / "base.log.zst").write_bytes(zstd.compress(line * 600_000, level=3))  # 60 MB
     (log,) = open_capture(tmp_path).logs
     assert sum(map(len, log.chunks())) == len(line) * 600_000
+
+
+def test_own_log_of_one_line_for_ever_is_no_bomb(tmp_path: Path) -> None:
+    """A server that fails in a loop without stamps: 20,000 times its packed size."""
+    lines = b"ERROR: the worker does not answer, trying again\n" * (16 << 20 >> 4)
+    file, size = PackedFile(tmp_path / "base.log.zst"), 0
+    for _ in range(3):
+        file.add(lines)
+        file.flush()
+        size += len(lines)
+        assert sum(map(len, read_log(tmp_path / "base.log.zst"))) == size
+    file.close()
+    assert (tmp_path / "base.log.zst").stat().st_size < size / 100
 
 
 @pytest.mark.parametrize("damage", [b"junk behind the end", bytes(100)], ids=["junk", "zeros"])

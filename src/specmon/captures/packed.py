@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import struct
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +15,9 @@ else:
 
 _FRAME_BYTES = 64 << 20  # then a new frame begins, so that a damaged place costs no more than that
 _LEVEL = 3
+MOST_TIMES = 500  # a file that unpacks to more than this is refused as a bomb
+ALWAYS_BYTES = 64 << 20  # but not before it has unpacked to more than this
+_BALLAST_WORD = 0x184D2A50  # of a frame that readers of zstd pass over
 
 
 class PackedFile:
@@ -24,6 +28,7 @@ class PackedFile:
         self.size = 0  # bytes taken, before packing
         self.flushed = 0  # of `size`: in the hands of the system
         self._in_frame = 0
+        self._written = 0  # bytes of the file
         self._packer = zstd.ZstdCompressor(level=_LEVEL)
         self._packed: list[bytes] = []
         self._descriptor = create(path)
@@ -36,13 +41,20 @@ class PackedFile:
 
     def flush(self, *, is_last: bool = False) -> None:
         """Hand all that was taken to the system, so that it can be unpacked to its last byte."""
-        is_end = is_last or self._in_frame >= _FRAME_BYTES
+        packed_bytes = self._written + sum(map(len, self._packed))
+        # A server that prints one line for ever packs like a bomb. Ballast keeps our own files apart from those.
+        needs_ballast = self.size > ALWAYS_BYTES // 2 and self.size > packed_bytes * MOST_TIMES // 2
+        is_end = is_last or needs_ballast or self._in_frame >= _FRAME_BYTES
         if is_end and self._in_frame:
             self._packed.append(self._packer.flush(zstd.ZstdCompressor.FLUSH_FRAME))
         elif self.size > self.flushed:
             self._packed.append(self._packer.flush(zstd.ZstdCompressor.FLUSH_BLOCK))
+        if needs_ballast:
+            size = (self.size + _FRAME_BYTES) // (MOST_TIMES // 2) - packed_bytes
+            self._packed.append(struct.pack("<II", _BALLAST_WORD, size) + bytes(size))
         packed, self._packed = b"".join(self._packed), []
         write_all(self._descriptor, packed)
+        self._written += len(packed)
         self.flushed = self.size
         if is_end:
             self._in_frame = 0

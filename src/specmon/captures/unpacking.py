@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from specmon.captures.packed import ALWAYS_BYTES, MOST_TIMES
 from specmon.errors import UnreadableInput
 
 if TYPE_CHECKING or sys.version_info < (3, 14):
@@ -19,9 +20,6 @@ else:
     from compression import zstd
 
 CHUNK_BYTES = 1 << 20
-# The most repetitive server log that we have seen packs to a hundredth; zeros pack to a twenty-thousandth.
-MOST_TIMES = 500
-_ALWAYS_BYTES = 64 << 20
 
 
 def read_log(path: Path) -> Iterator[bytes]:
@@ -32,7 +30,7 @@ def read_log(path: Path) -> Iterator[bytes]:
                 while data := file.read(CHUNK_BYTES):
                     yield data
             return
-        limit = max(_ALWAYS_BYTES, path.stat().st_size * MOST_TIMES)
+        limit = max(ALWAYS_BYTES, path.stat().st_size * MOST_TIMES)
         size = 0
         for data in _unpacked(path):
             size += len(data)
