@@ -161,6 +161,10 @@ def test_full_disk_ends_a_capture_with_one_sentence(
             wait_until(lambda: (out / "base.times").exists() and (out / "base.times").stat().st_size > 0)
             with log.open("ab") as more:
                 more.write(random.Random(1).randbytes(300_000).replace(b"\n", b"x") + b"\n")
+                while process.poll() is None:  # lines that come while it ends are no reason to tell it again
+                    more.write(b"one more\n")
+                    more.flush()
+                    time.sleep(0.002)
             _, err = process.communicate(timeout=90)
         assert process.returncode == 2
         told = [sentence for sentence in only_sentences(err) if "no space left" in sentence]

@@ -432,6 +432,24 @@ async def test_pod_with_several_containers_is_refused_with_their_names(site: Sit
     assert "kube:prod/spec-0/server, kube:prod/spec-0/proxy" in heard.of(Refused)[0].reason
 
 
+async def test_login_that_runs_out_is_refused_at_first_and_waited_for_later(site: Site) -> None:
+    root = site.install("kubectl")
+    pod = Pod(root, "spec-0")
+    pod.write(10)
+    async with site.machine() as machine, following(kube(machine)) as heard:
+        await has_read(heard, 10)
+        (root / "expired").touch()
+        pod.crash()
+        await heard.until(lambda heard: any("Renew the login" in waiting.reason for waiting in heard.of(Waiting)))
+        async with following(kube(machine)) as another:
+            await another.until(lambda heard: bool(heard.of(Refused)))
+        (root / "expired").unlink()
+        pod.start("containerd://spec-0-1")
+        pod.write(5)
+        await has_read(heard, 15)
+        assert_all_once(heard, 15)
+
+
 async def test_forbidden_pod_is_a_refusal(site: Site) -> None:
     (site.install("kubectl") / "forbidden").touch()
     async with site.machine() as machine, following(kube(machine)) as heard:

@@ -102,7 +102,8 @@ class _TellingFeed(LiveFeed):
 
     def tell(self, key: str, reason: str) -> None:
         super().tell(key, reason)
-        click.echo(f"specmon: {visible(f'{self._tellers[key].name}: {reason}')}.", err=True)
+        if self._recorder is None or reason != self._recorder.fault:  # that is told at the end
+            click.echo(f"specmon: {visible(f'{self._tellers[key].name}: {reason}')}.", err=True)
 
 
 async def _until_over(feed: LiveFeed, recorder: Recorder, for_s: float | None, sources: int, out: Path) -> int:

@@ -27,7 +27,7 @@ KUBECTL = Tool(
         ),
         Fault(
             "unauthorized|must be logged in|credentials",
-            "refused",
+            "down",  # logins run out and are renewed
             "the cluster does not know this user ({detail}). Renew the login, then try again.",
         ),
         Fault(

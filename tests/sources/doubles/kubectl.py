@@ -92,6 +92,8 @@ def show(line: str, since: str) -> None:
         sys.stdout.flush()
 
 
+if (ROOT / "expired").exists():
+    fail("error: You must be logged in to the server (Unauthorized)")
 if (ROOT / "forbidden").exists():
     fail(
         f'Error from server (Forbidden): pods "{ARGS[2]}" is forbidden: User "me" cannot get resource "pods" in API '
