@@ -7,6 +7,7 @@ import contextlib
 import os
 import signal
 from collections.abc import AsyncGenerator, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from specmon.commands.places import Hosts, open_source, resolved
 from specmon.errors import SourceRefused, UnreadableInput
 from specmon.sources.address import parse_source
 from specmon.sources.command import CommandSource
-from specmon.sources.events import CaughtUp, Gap, Refused, Rotated, SourceEvent, Waiting
+from specmon.sources.events import CaughtUp, Chunk, Connected, Gap, Refused, Rotated, SourceEvent, Waiting
 from specmon.sources.joined import Joined
 from specmon.sources.local import LocalFile
 from specmon.sources.machine import StreamingMachine, ThisMachine
@@ -123,7 +124,7 @@ async def test_array_is_refused_and_a_task_named(near: Site) -> None:
     lines = [f"JobId=471{task} ArrayJobId=4711 ArrayTaskId={task} JobState=RUNNING StdOut=/x/{task}" for task in (1, 2)]
     near.script("scontrol", f"printf '%s\\n' '{lines[0]}' '{lines[1]}'")
     async with near.machine() as machine:
-        with pytest.raises(SourceRefused, match="slurm:4711_0"):
+        with pytest.raises(SourceRefused, match="slurm:4711_1"):
             await find_job(machine, "slurm:4711", "4711")
 
 
@@ -135,6 +136,30 @@ async def test_joined_files_end_when_all_have_ended(tmp_path: Path) -> None:
     assert sorted(heard.data.replace(b"end", b"end\n").splitlines()) == [
         b"a", b"a without an end", b"b", b"b without an end"
     ]  # fmt: skip
+
+
+async def test_last_line_of_a_joined_file_that_nobody_ended_is_kept_when_another_follows() -> None:
+    killed: list[SourceEvent] = [
+        Connected(1.0, 0), Chunk(1.0, 0, b"one\nkil"), Chunk(1.0, 7, b"led"), Rotated(2.0, None, "truncated"),
+        Chunk(2.0, 0, b"two\n"),
+    ]  # fmt: skip
+    heard = Heard()
+    await heard.listen(Joined("x", [Said(killed)]).events())
+    assert [event.data if isinstance(event, Chunk) else type(event) for event in heard.events[1:]] == [
+        b"one\n", b"killed", Rotated, b"two\n"
+    ]  # fmt: skip
+
+
+@dataclass
+class Said:
+    """A source that says these events."""
+
+    said: list[SourceEvent]
+    name: str = "x"
+
+    async def events(self) -> AsyncGenerator[SourceEvent, None]:
+        for event in self.said:
+            yield event
 
 
 # -- patterns ----------------------------------------------------------------------------------------------------------

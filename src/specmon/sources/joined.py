@@ -32,7 +32,7 @@ class Joined:
             await events.put((number, None))
 
         tasks = [asyncio.create_task(listen(number)) for number in range(len(self._sources))]
-        held = [b""] * len(tasks)
+        held: list[list[bytes]] = [[] for _ in tasks]  # of a line without its end: pieces, since it may be very long
         behind, running = set(range(len(tasks))), set(range(len(tasks)))
         offset, is_connected, now = 0, False, 0.0
         try:
@@ -50,15 +50,16 @@ class Joined:
                 match event:
                     case None:
                         running.discard(number)
-                        data, held[number] = held[number], b""
+                        data, held[number] = b"".join(held[number]), []
                         if data:
                             yield Chunk(now, offset, data)
                             offset += len(data)
                     case Chunk(data=new):
-                        data = held[number] + new
-                        end = data.rfind(b"\n") + 1
-                        data, held[number] = data[:end], data[end:]
-                        if data:
+                        end = new.rfind(b"\n") + 1
+                        if end:
+                            data, held[number] = b"".join((*held[number], new[:end])), []
+                        held[number] += [new[end:]] if end < len(new) else []
+                        if end:
                             yield Chunk(now, offset, data)
                             offset += len(data)
                     case Connected():
@@ -73,7 +74,10 @@ class Joined:
                             if not behind:
                                 yield event
                     case Rotated() | Gap():
-                        held[number] = b""
+                        data, held[number] = b"".join(held[number]), []
+                        if data:  # a last line that nobody has ended, as a kill leaves it
+                            yield Chunk(now, offset, data)
+                            offset += len(data)
                         if isinstance(event, Rotated):
                             offset = 0
                         yield event

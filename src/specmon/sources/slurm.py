@@ -55,7 +55,8 @@ async def _past_job(machine: StreamingMachine, name: str, job: str) -> Job:
 def _one(found: list[Job], name: str, job: str) -> Job:
     paths = {one.paths for one in found}
     if len(paths) > 1:
-        raise SourceRefused(f"{name}: it is an array of {len(found)} tasks. Name one: slurm:{job}_0.")
+        task = next((one.task for one in found if one.task.isdecimal()), "0")  # those that wait are 4-9
+        raise SourceRefused(f"{name}: it is an array of {len(found)} tasks. Name one: slurm:{job}_{task}.")
     if not found[0].paths:
         raise SourceRefused(f"{name}: the job writes to no file that slurm knows of. Name its log instead.")
     return found[0]

@@ -20,6 +20,7 @@ class Job:
     err_path: str | None
     number: str = ""  # of this task alone, where the job is an array
     node: str = ""  # the first machine that it runs on
+    task: str = ""  # its number in the array
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -51,6 +52,7 @@ def parse_scontrol(answer: str) -> list[Job]:
                 _path(err or out, work, names),
                 number=fields["JobId"],
                 node=names["N"],
+                task=fields.get("ArrayTaskId", ""),
             )
         )
     return jobs
@@ -81,6 +83,7 @@ def parse_sacct(answer: str, columns: tuple[str, ...]) -> list[Job]:
                 _path(err or out, work, names),
                 number=raw,
                 node=names["N"],
+                task=(identity["task"] if identity else None) or "",
             )
         )
     return jobs
