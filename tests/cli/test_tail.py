@@ -330,6 +330,7 @@ def test_same_reason_is_told_once_until_it_is_over() -> None:
         (["h1:/var/log/a.log", "h2:/var/log/a.log"], ["h1:/var/log/a.log", "h2:/var/log/a.log"]),
         (["/x/1/a.log", "/x/2/a.log"], ["1/a.log", "2/a.log"]),
         (["-"], ["-"]),
+        (["gpu1:cmd:cat /var/log/x | grep a/b", "cmd:cat /x"], ["gpu1:cmd:cat /var/log/x | grep a/b", "cmd:cat /x"]),
     ],
 )
 def test_names_are_as_short_as_they_differ(names: list[str], short: list[str]) -> None:

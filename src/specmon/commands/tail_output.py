@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from specmon.monitor.names import is_command
 from specmon.sources.events import Chunk, Connected, Gap, Refused, Rotated, SourceEvent, Waiting
 
 _CARETS = {code: f"^{chr(code + 64)}" for code in range(32) if chr(code) not in "\t\n"} | {127: "^?"}
@@ -115,7 +116,7 @@ def short_names(names: list[str]) -> list[str]:
 
 
 def _shortest(name: str, others: list[str]) -> str:
-    parts = name.split("/")
+    parts = [name] if is_command(name) else name.split("/")
     for count in range(1, len(parts)):
         tail = "/".join(parts[-count:])
         if not any(other == tail or other.endswith(f"/{tail}") for other in others):

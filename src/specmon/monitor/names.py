@@ -61,11 +61,22 @@ def source_host(source: str) -> str | None:
     return found[1]
 
 
+def is_command(source: str) -> bool:
+    """Whether a source is a command (cmd:…), so that a slash in it parts nothing."""
+    return source.startswith("cmd:") or source[_host_end(source) :].startswith("cmd:")
+
+
+def _host_end(source: str) -> int:
+    """Where what is on the host begins: behind "user@gpu01:"."""
+    found = _HOST.match(source)
+    return 0 if found is None or found[1] in _SCHEMES else found.end()
+
+
 def _tails(sources: Sequence[str]) -> list[str]:
     """The fewest path parts from the end that tell the sources apart."""
-    parts = [PurePosixPath(source).parts or (source,) for source in sources]
+    parts = [(source,) if is_command(source) else PurePosixPath(source).parts or (source,) for source in sources]
     depth = 1
     longest = max((len(path) for path in parts), default=1)
     while depth < longest and len({path[-depth:] for path in parts}) < len(set(sources)):
         depth += 1
-    return [str(PurePosixPath(*path[-depth:])) for path in parts]
+    return [path[0] if len(path) == 1 else str(PurePosixPath(*path[-depth:])) for path in parts]
