@@ -270,6 +270,19 @@ async def test_log_that_was_rotated_away_leaves_a_gap(far: Site) -> None:
         assert len(heard.of(Gap)) == 1
 
 
+async def test_line_that_docker_says_again_when_its_log_is_rotated_comes_once(site: Site) -> None:
+    """Seen with docker 28.2.2, max-size and --follow: the last line of the old file twice, with the same stamp."""
+    container = Container(site.install("docker"), "spec", "c1")
+    at = "2026-12-01T12:42:56.00884801{}Z"
+    async with site.machine() as machine, following(docker(machine)) as heard:
+        await heard.until(lambda heard: bool(container.followers()))
+        for number in (0, 1, 1, 2):
+            entry = {"log": f"line {number:06d} of the log\n", "stream": "stderr", "time": at.format(number)}
+            container.append([json.dumps(entry)])
+        await has_read(heard, 3)
+        assert_all_once(heard, 3)
+
+
 async def test_container_that_is_not_there_yet_is_waited_for_and_said(site: Site) -> None:
     root = site.install("docker")
     # Only new lines are wanted: of a container that comes later, all are new.

@@ -60,7 +60,7 @@ class DockerLog:
     ends_with_its_log = True  # `logs --follow` ends when the container does
 
     def memory(self) -> StampMemory:
-        return StampMemory(self.keeps_stamps)
+        return StampMemory(self.keeps_stamps, drops_echoes=True)
 
     async def look(self, *, was_reached: bool) -> Instance:
         """The container that has the name, by its id."""

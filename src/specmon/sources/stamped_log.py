@@ -72,12 +72,14 @@ class StampMemory:
     """What has been handed out last, and which lines of a new reading are new."""
 
     keeps_stamps: bool = True  # in what is handed out
+    drops_echoes: bool = False  # docker (28.2) says its last line again when it begins a new file; stamps count ns
     believes_gaps: bool = True
     newest_ns: int | None = None
     _remembered: deque[Key] = field(default_factory=deque)  # in the order of reading
     _floor_ns: int = 0  # up to here nothing is remembered any more, or nothing is wanted
     _expected: Counter[Key] = field(default_factory=Counter)  # of the present reading: what may come again
     _begun_ns: int = 0  # the newest stamp when the present reading began
+    _last: Key | None = None  # of the present reading
     _is_proven: bool = True  # the newest line was seen again, or there was none
 
     @property
@@ -89,6 +91,7 @@ class StampMemory:
         """A new reading begins at `resume` or somewhat before; a limited one anywhere, and its first line counts."""
         self._expected = Counter(self._remembered)
         self._begun_ns = self.newest_ns or 0
+        self._last = None
         self._is_proven = not self._remembered
         if is_limited:
             self._floor_ns = -1
@@ -99,7 +102,8 @@ class StampMemory:
             return None
         if self._floor_ns < 0:
             self._floor_ns = found.at_ns  # of lines with this very stamp some may be before it
-        if self._is_old(found):
+        last, self._last = self._last, found.key
+        if (self.drops_echoes and found.key == last) or self._is_old(found):
             return Taken("old", b"")
         # The newest line that was known should have come again before anything newer.
         is_gap = not self._is_proven and found.at_ns > self._begun_ns
