@@ -12,7 +12,7 @@ from specmon.monitor.held import Measure
 from specmon.monitor.snapshot import Mark, MarkKind, SamplePoint, Snapshot
 from specmon.ui import plot
 from specmon.ui.chart import changed_span
-from specmon.ui.drawing import aligned, draw
+from specmon.ui.drawing import aligned, draw, sketch
 from specmon.ui.plot import Plot, Window
 from specmon.ui.timeaxis import time_axis
 
@@ -49,6 +49,15 @@ def test_a_column_of_left_out_samples_only_is_hollow() -> None:
     clean = _points([(END - 300 + i * 0.5, 80.0) for i in range(300)])
     spoilt = _points([(END - 60, 40.0)], excluded="after_idle")
     assert sum(row.count("◦") for row in _rows(clean + spoilt)) == 1
+
+
+def test_a_sample_between_others_of_its_column_changes_nothing_that_is_drawn() -> None:
+    values = [(END - 300 + i * 0.5, 70.0 + i % 3) for i in range(600)]
+    made = Plot(tuple(_points(values)), (), plot.THROUGHPUT, Window(END - 300, END, True), 0.0, 100.0)
+    for value, is_same in ((71.5, True), (40.0, False)):
+        more = replace(made, points=tuple(_points([*values, (END - 0.5, value)])))
+        assert (sketch(more, 60, 12) == sketch(made, 60, 12)) is is_same
+        assert (draw(more, 60, 12) == draw(made, 60, 12)) is is_same
 
 
 def _two_levels() -> Snapshot:

@@ -205,7 +205,7 @@ class SpecmonApp(TimeApp):
 
     def _look_at_feed(self) -> Snapshot | None:
         """Take a picture; it is answered when it differs from the one on the screen."""
-        if not self.is_running or not self.main.query("#dashboard"):
+        if not self.is_running or self.main.query_one_optional("#dashboard") is None:
             return None
         fresh = self._feed.snapshot()
         self._announce(fresh)

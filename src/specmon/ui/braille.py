@@ -70,7 +70,9 @@ def raster(found: Sequence[Column], low: float, high: float, rows: int) -> tuple
         if column is None:
             previous = None
             continue
-        bottom, top = (dot_row(value, low, high, dots) for value in column)
+        least, greatest = column
+        bottom = dot_row(least, low, high, dots)
+        top = bottom if greatest == least else dot_row(greatest, low, high, dots)
         reach_low, reach_high = bottom, top
         if previous is not None:
             # Reach out to the neighbour so that the line has no holes.

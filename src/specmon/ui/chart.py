@@ -11,7 +11,7 @@ from textual.geometry import Region
 from textual.message import Message
 from textual.strip import Strip
 
-from specmon.ui.drawing import Picture, Run, draw, framed
+from specmon.ui.drawing import Picture, Run, Sketch, framed, painted, sketch
 from specmon.ui.look import Look
 from specmon.ui.plot import Plot, Window
 from specmon.ui.resting import Resting
@@ -48,6 +48,7 @@ class Chart(Resting):
         self._look = look
         self._plot: Plot | None = None
         self._picture: Picture = ()
+        self._sketch: Sketch | None = None  # of the picture
         self._drawn_for = (0, 0)
         self._drawn_window: Window | None = None
         self._gutter = 0  # cells before the first column
@@ -114,6 +115,8 @@ class Chart(Resting):
         self._plot = plot
         before = self._picture
         self._redraw()
+        if self._picture is before:
+            return
         if len(before) != len(self._picture):
             self.refresh()
             return
@@ -144,11 +147,13 @@ class Chart(Resting):
         width, height = self.size
         self._drawn_for = (width, height)
         if self._plot is None or not width or not height:
-            self._picture = ()
+            self._picture, self._sketch = (), None
             return
-        room, self._drawn_window = framed(self._plot, width, height)
-        self._gutter = room + 1
-        self._picture = draw(self._plot, width, height, ascii_only=self._look.ascii_only)
+        found = sketch(self._plot, width, height)
+        self._drawn_window, self._gutter = found.window, found.gutter + 1
+        if found != self._sketch:
+            self._sketch = found
+            self._picture = painted(found, ascii_only=self._look.ascii_only)
 
     def notify_style_update(self) -> None:
         """A new theme: the strips carry the old colours."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from specmon.monitor.held import ChartColumns
@@ -50,13 +51,40 @@ def framed(plot: Plot, width: int, height: int) -> tuple[int, Window | None]:
     return room, aligned(plot.window, cells) if height > 1 and cells >= 4 else None
 
 
+@dataclass(frozen=True, slots=True)
+class Sketch:
+    """All that a picture is made of; equal sketches have equal pictures, and are made in less time."""
+
+    plot: Plot  # without its points
+    window: Window | None  # as it is drawn; None where there is no room
+    columns: ChartColumns | None
+    width: int
+    height: int
+    gutter: int
+
+
+def sketch(plot: Plot, width: int, height: int) -> Sketch:
+    """What a plot shows in so many cells: most new samples lie between others of their column, and change nothing."""
+    room, window = framed(plot, width, height)
+    if window is None:
+        return Sketch(replace(plot, points=()), None, None, width, height, room)
+    count = 2 * (width - room - 1)
+    columns = held_of(plot.points).columns(plot.measure, window.start, window.end, count, plot.running, plot.high)
+    return Sketch(replace(plot, points=(), window=window), window, columns, width, height, room)
+
+
 def draw(plot: Plot, width: int, height: int, *, ascii_only: bool = False) -> Picture:
     """The chart as `height` rows of exactly `width` cells; the last row is the time axis."""
-    room, window = framed(plot, width, height)
-    rows, cells = height - 1, width - room - 1
-    if window is None:
-        return tuple(((" " * width, "blank"),) for _ in range(max(0, height)))
-    grid = _grid(plot, window, cells, rows, ascii_only)
+    return painted(sketch(plot, width, height), ascii_only=ascii_only)
+
+
+def painted(found: Sketch, *, ascii_only: bool = False) -> Picture:
+    """The picture of a sketch."""
+    plot, window, width, room = found.plot, found.window, found.width, found.gutter
+    rows, cells = found.height - 1, width - room - 1
+    if window is None or found.columns is None:
+        return tuple(((" " * width, "blank"),) for _ in range(max(0, found.height)))
+    grid = _grid(plot, found.columns, window, cells, rows, ascii_only)
     labels = braille.ticks(plot.low, plot.high, rows)
     drawn: list[tuple[Run, ...]] = []
     for row in range(rows):
@@ -69,9 +97,7 @@ def draw(plot: Plot, width: int, height: int, *, ascii_only: bool = False) -> Pi
     return tuple(drawn)
 
 
-def _grid(plot: Plot, window: Window, cells: int, rows: int, ascii_only: bool) -> list[Cells]:
-    held = held_of(plot.points)
-    drawn = held.columns(plot.measure, window.start, window.end, cells * 2, plot.running, plot.high)
+def _grid(plot: Plot, drawn: ChartColumns, window: Window, cells: int, rows: int, ascii_only: bool) -> list[Cells]:
     marks = marks_by_cell(plot.marks, window, cells)
     grid: list[Cells] = [[(" ", "blank")] * cells for _ in range(rows)]
     _draw_others(plot, grid, drawn, ascii_only)

@@ -8,12 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 from rich.cells import cell_len, set_cell_size
 from textual.content import Content
 
 _ELLIPSIS = "…"
+_REMEMBERED = 1024  # rows: a frame asks for a few hundred, and most of them are those of the frame before
 _UNITS = frozenset({"s", "ms", "min", "h", "d", "%", "tok/s", "×"})
 # C0 and C1 controls, line separators, zero-width and direction marks: none of them may reach a terminal.
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
@@ -110,6 +112,11 @@ def _words(text: str) -> list[str]:
 
 def flow(text: str, width: int, rows: int) -> list[str]:
     """The text in at most `rows` rows, broken between words; what is left over ends in an ellipsis."""
+    return list(_flow(text, width, rows))
+
+
+@lru_cache(_REMEMBERED)
+def _flow(text: str, width: int, rows: int) -> tuple[str, ...]:
     words = _words(text)
     lines: list[str] = []
     while words and len(lines) < rows:
@@ -120,7 +127,7 @@ def flow(text: str, width: int, rows: int) -> list[str]:
         while words and cell_len(line) + 1 + cell_len(words[0]) <= width:
             line += " " + words.pop(0)
         lines.append(cut(line, width))
-    return lines
+    return tuple(lines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +161,11 @@ def fits(pieces: Sequence[Piece], width: int, gap: str = "  ") -> bool:
 
 def fit(pieces: Sequence[Piece], width: int, gap: str = "  ", gap_style: str = "$quiet") -> Content:
     """The row in at most `width` cells."""
+    return _fit(tuple(pieces), width, gap, gap_style)
+
+
+@lru_cache(_REMEMBERED)
+def _fit(pieces: tuple[Piece, ...], width: int, gap: str, gap_style: str) -> Content:
     kept = [p for p in pieces if p.spans]
     while len(kept) > 1 and not fits(kept, width, gap):
         worst = max(p.rank for p in kept)
