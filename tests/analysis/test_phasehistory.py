@@ -91,3 +91,35 @@ def test_slices_of_time_hold_the_mean_of_their_windows() -> None:
     windows = [window(0, 10), window(1, 20), window(9, 40)]
     found = grouped(windows, 0, 10, 5)
     assert [None if each is None else each.ms["verify"] for each in found] == [15.0, None, None, None, 40.0]
+
+
+def test_a_spike_survives_a_long_session() -> None:
+    history = PhaseHistory()
+    for index in range(9 * HELD):
+        history.add("probe", 1, window(float(index), 90.0 if index == 700 else 20.0))
+    held = history.windows("probe", 1)
+    assert len(held) < 2 * HELD
+    columns = [each.extent("verify") for each in grouped(held, held[0].at, held[-1].at, 60) if each is not None]
+    assert max(high for _, high in columns) == 90.0
+    assert {low for low, _ in columns} == {20.0}
+
+
+def test_steps_that_make_up_one_window_are_no_spikes() -> None:
+    history = PhaseHistory()
+    for index in range(80):
+        history.add("log", 1, PhaseWindow(index * 0.02, 1, None, {"decode": 60.0 if index == 3 else 20.0}))
+    assert [each.extent("decode") for each in history.windows("log", 1)] == [(21.0, 21.0), (20.0, 20.0)]
+
+
+def test_a_change_after_an_hour_is_told_after_three_windows() -> None:
+    calm = [window(float(index), 21.0 + 0.1 * (index % 5)) for index in range(1500)]
+    later = [window(1500.0 + index, 28.7) for index in range(3)]
+    assert changes_of([*calm, *later[:2]]) == ()
+    verify = changes_of([*calm, *later])[-1]
+    assert (verify.name, verify.now_ms) == ("verify", 28.7)
+    assert verify.since == pytest.approx(1500, abs=1)
+
+
+def test_a_level_that_was_there_before_is_no_recent_change() -> None:
+    wander = [window(float(index), 21.0 if index % 80 < 40 else 24.0) for index in range(1480)]
+    assert changes_of([*wander, *(window(1480.0 + index, 24.0) for index in range(5))]) == ()

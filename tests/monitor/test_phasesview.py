@@ -12,6 +12,7 @@ from specmon.monitor.snapshot import ServerView, Snapshot
 from specmon.monitor.summarise import Input, summarise
 
 STORY = Path(__file__).resolve().parents[2] / "fixtures" / "story-5-steps"
+READ_AT = 1772124042.0  # 2026-02-26 16:40:42 UTC, so that the log needs no other zone
 GOOD = "draft_ms=0.610 verify_ms={verify:.3f} draft_extend_ms=0.410 cycle_ms={cycle:.3f}"
 
 
@@ -34,7 +35,7 @@ def probe(verify: float = 28.7, cycle: float | None = None) -> str:
 
 
 def shown(lines: list[str]) -> ServerView:
-    snapshot = summarise([Input("spec.log", io.BytesIO(log(lines)))]).snapshot(0.0)
+    snapshot = summarise([Input("spec.log", io.BytesIO(log(lines)))], now=READ_AT).snapshot(READ_AT)
     assert snapshot.speculative is not None
     return snapshot.speculative
 

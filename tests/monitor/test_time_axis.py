@@ -11,6 +11,7 @@ from specmon.feeds.timeline import timeline_of
 from specmon.monitor.moments import moments_of
 from specmon.monitor.session import Session
 from specmon.monitor.snapshot import Role
+from specmon.monitor.timewords import time_of_day
 from specmon.sources.events import Chunk, Connected, Waiting
 
 from .lines import START, decode, launch, ready
@@ -125,3 +126,24 @@ def test_a_log_that_plays_by_its_own_stamps_can_play_by_another_zone(tmp_path: P
     moved = timeline.moved(EAST - WEST)
     assert moved.samples == (START + EAST, START + EAST + 2)
     assert moved.ahead_s == WEST - EAST
+
+
+def test_a_change_of_a_phase_is_told_on_the_common_clock() -> None:
+    session = Session()
+    session.add("1", "gpu01:/base.log", role=Role.BASELINE)
+    session.add("2", "gpu02:/spec.log", role=Role.SPECULATIVE)
+    sent = {"1": 0, "2": 0}
+    for second in range(40):
+        stamp = written(second, WEST, "", 2.0).decode().partition("]")[0]
+        verify = 21.0 if second < 20 else 28.7
+        phases = f"{stamp}] specmon-phase v1 cycles=40 running=1 verify_ms={verify} cycle_ms={verify + 1}\n"
+        for key, data in (("1", written(second, EAST, "")), ("2", written(second, WEST, "", 2.0) + phases.encode())):
+            if not sent[key]:
+                session.feed(key, Connected(START, 0))
+            session.feed(key, Chunk(START + second + 0.3, sent[key], data))
+            sent[key] += len(data)
+    view = session.snapshot(START + 41).speculative
+    assert view is not None
+    since = START + EAST + 20
+    assert [change.since for change in view.phases.changes] == [since, since]
+    assert time_of_day(since) in view.phases.sentence

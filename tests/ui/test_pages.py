@@ -20,6 +20,8 @@ from specmon.monitor.phaserecords import (
 from specmon.monitor.snapshot import Snapshot, WhatIf
 from specmon.reports.plain import plain_lines
 from specmon.ui.app import SpecmonApp
+from specmon.ui.look import Look
+from specmon.ui.phasechart import axes_of, history_rows
 from specmon.ui.phasescreen import PhasesScreen
 from specmon.ui.whatifscreen import WhatIfPage, WhatIfScreen
 
@@ -324,3 +326,23 @@ def test_the_phases_screen_as_a_picture(picture_matches: SnapCompare) -> None:
 def test_the_what_if_screen_as_a_picture(picture_matches: SnapCompare) -> None:
     app = SpecmonApp(StillFeed(timed()))
     assert picture_matches(app, press=["w", "right", "right", "right"], terminal_size=(80, 24))
+
+
+def test_charts_of_phases_share_their_time_unless_they_never_ran_together() -> None:
+    early, late, much_later = (
+        [PhaseWindow(at + step, 40, None, {"decode": 20.0}) for step in range(10)] for at in (100.0, 105.0, 900.0)
+    )
+    assert [(axes.start, axes.end) for axes in axes_of([early, late])] == [(100, 114), (100, 114)]
+    assert [(axes.start, axes.end) for axes in axes_of([early, much_later])] == [(100, 109), (900, 909)]
+
+
+def test_the_names_of_phases_stand_in_the_order_of_their_lines() -> None:
+    windows = [
+        PhaseWindow(float(at), 40, None, {"draft": 0.25, "draft_extend": 0.4, "verify": 26.6}) for at in range(9)
+    ]
+    rows = [row.plain for row in history_rows(windows, (), 60, 12, Look(), axes_of([windows])[0])]
+    assert [name for row in rows for name in ("verify", "extend", "draft") if name in row] == [
+        "verify",
+        "extend",
+        "draft",
+    ]

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from specmon.monitor.phasewords import sentence_of
 from specmon.monitor.snapshot import ServerView
 
 if TYPE_CHECKING:
@@ -54,12 +55,13 @@ def moved(view: ServerView, shift_s: float) -> ServerView:
     if not shift_s:
         return view
     windows = tuple(replace(window, at=window.at + shift_s) for window in view.phases.windows)
+    changes = tuple(replace(change, since=change.since + shift_s) for change in view.phases.changes)
     return replace(
         view,
         marks=tuple(replace(mark, at=mark.at + shift_s) for mark in view.marks),
         last_sample_at=_moved(view.last_sample_at, shift_s),
         run_started_at=_moved(view.run_started_at, shift_s),
-        phases=replace(view.phases, windows=windows),
+        phases=replace(view.phases, windows=windows, changes=changes, sentence=sentence_of(changes)),
     )
 
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 
 from specmon.analysis.figures import LevelFigures, PhaseFigures
-from specmon.analysis.phasehistory import PhaseChange, PhaseWindow, changes_of
+from specmon.analysis.phasehistory import PhaseWindow, changes_of
 from specmon.analysis.phasetimes import PhaseSource
 from specmon.analysis.whatif import WhatIf
 from specmon.monitor.axis import zone_between
@@ -19,8 +19,8 @@ from specmon.monitor.phaserecords import (
     PhasesView,
     VerifyCost,
 )
+from specmon.monitor.phasewords import sentence_of
 from specmon.monitor.server import ServerMonitor
-from specmon.monitor.timewords import time_of_day
 from specmon.shares import signed_percent
 
 _ORDER = ("draft", "verify", "draft_extend", "decode")
@@ -67,7 +67,7 @@ def phases_view(server: ServerMonitor, running: int | None) -> PhasesView:
         identity=None if shown.fault else identity_of(figures),
         windows=() if shown.fault else windows,
         changes=changes,
-        sentence=_sentence(changes),
+        sentence=sentence_of(changes),
         notices=notices,
     )
 
@@ -150,26 +150,6 @@ def _windows(server: ServerMonitor, life: Life, source: str, running: int | None
             known: dict[str, PhaseSource] = {"probe": "probe", "log": "log", "custom": "custom"}
             found += each.phase_history.windows(known[source], running)
     return tuple(found)
-
-
-def _sentence(changes: tuple[PhaseChange, ...]) -> str:
-    """ "verify 21.0 → 28.7 ms since 16:41:10 (cycle 22.1 → 29.9 ms)"; the phases that moved most."""
-    phases = [change for change in changes if change.name != "cycle"]
-    whole = next((change for change in changes if change.name == "cycle"), None)
-    if not phases:
-        return "" if whole is None else f"cycle {_from_to(whole)} since {time_of_day(whole.since)}"
-    told = [
-        f"{change.name.replace('_', '-')} {_from_to(change)} since {time_of_day(change.since)}" for change in phases[:2]
-    ]
-    return "; ".join(told) + (f" (cycle {_from_to(whole)})" if whole is not None else "")
-
-
-def _from_to(change: PhaseChange) -> str:
-    return f"{_ms(change.before_ms)} → {_ms(change.now_ms)} ms"
-
-
-def _ms(value: float) -> str:
-    return f"{value:.2f}" if value < 1 else f"{value:.1f}"
 
 
 # -- both sides ----------------------------------------------------------------------------------

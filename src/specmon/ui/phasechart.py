@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
@@ -23,18 +24,32 @@ _PHASES = ("decode", "draft", "verify", "draft_extend")
 _SIGNS = {MarkKind.RESTART: "│", MarkKind.GAP: "┊", MarkKind.CRASH: "┃", MarkKind.DRIFT: "╎"}
 
 
-def span_of(windows: Sequence[PhaseWindow]) -> tuple[float, float]:
-    """From the first window to the last; at least a second."""
-    if not windows:
-        return 0.0, 1.0
-    return windows[0].at, max(windows[-1].at, windows[0].at + 1)
+@dataclass(frozen=True, slots=True)
+class Axes:
+    """What the charts of all servers share: from when to when, and the end of the y axis."""
+
+    start: float
+    end: float
+    top_ms: float
+
+
+def axes_of(histories: Sequence[Sequence[PhaseWindow]]) -> list[Axes]:
+    """For each history: one height for all, and one time unless they never ran at the same one."""
+    spans = [
+        (windows[0].at, max(windows[-1].at, windows[0].at + 1)) if windows else (0.0, 1.0) for windows in histories
+    ]
+    first, last = max((start for start, _ in spans), default=0.0), min((end for _, end in spans), default=0.0)
+    if first <= last:
+        spans = [(min(start for start, _ in spans), max(end for _, end in spans))] * len(spans)
+    top = _top_of(histories)
+    return [Axes(start, end, top) for start, end in spans]
 
 
 def history_rows(
-    windows: Sequence[PhaseWindow], marks: Sequence[Mark], width: int, height: int, look: Look, top_ms: float
+    windows: Sequence[PhaseWindow], marks: Sequence[Mark], width: int, height: int, look: Look, axes: Axes
 ) -> list[Content]:
-    """`height` rows, the last one the time axis. `top_ms` is the end of the y axis, which both servers share."""
-    start, end = span_of(windows)
+    """`height` rows, the last one the time axis. A column has the least and the greatest of its windows."""
+    start, end, top_ms = axes.start, axes.end, axes.top_ms
     rows = height - 1
     ticks = braille.ticks(0.0, top_ms, rows)
     room = max((len(braille.label(value)) for value in ticks.values()), default=1) + 1
@@ -57,7 +72,7 @@ def history_rows(
     for name in names:
         times = [window.at for window in windows if name in window.ms]
         columns: list[braille.Column] = [
-            None if each is None or name not in each.ms else (each.ms[name], each.ms[name]) for each in slices
+            None if each is None or name not in each.ms else each.extent(name) for each in slices
         ]
         columns = braille.bridge(columns, join_limit(_usual_gap_s(times), (end - start) / (cells * 2)))
         line, _ = braille.raster(columns, 0.0, top_ms, rows)
@@ -65,14 +80,14 @@ def history_rows(
             for cell, mask in enumerate(line[row][:cells]):
                 if mask:
                     grid[row][cell] = (sign_of(name, look) if look.ascii_only else braille.glyph(mask), style_of(name))
-    taken: set[int] = set()
-    for name in reversed(names):
+    lowest = rows  # the names stand in the order of their lines
+    for name in names:
         value = _newest(windows, name)
         at = rows - 1 - braille.dot_row(value, 0.0, top_ms, rows * 4) // 4
-        place = next((row for row in _near(at, rows) if row not in taken), None)
-        if place is not None:
-            taken.add(place)
-            ends[place] = (f" {name_of(name)} {figures.ms(value)}", style_of(name))
+        lowest = min(at, lowest - 1)
+        if lowest < 0:
+            break
+        ends[lowest] = (f" {name_of(name)} {figures.ms(value)}", style_of(name))
     drawn: list[Content] = []
     for at, line_of_cells in enumerate(grid):
         label = braille.label(ticks[at]) if at in ticks else ""
@@ -96,7 +111,7 @@ def _usual_gap_s(times: Sequence[float]) -> float | None:
     return median(gaps[-200:]) if gaps else None
 
 
-def top_of(histories: Sequence[Sequence[PhaseWindow]]) -> float:
+def _top_of(histories: Sequence[Sequence[PhaseWindow]]) -> float:
     """A round end of the axis above every phase of all servers, spikes of a single window left out."""
     values = [ms for windows in histories for window in windows for ms in window.ms.values() if math.isfinite(ms)]
     if not values:
@@ -107,8 +122,3 @@ def top_of(histories: Sequence[Sequence[PhaseWindow]]) -> float:
 
 def _newest(windows: Sequence[PhaseWindow], name: str) -> float:
     return next((window.ms[name] for window in reversed(windows) if name in window.ms), 0.0)
-
-
-def _near(at: int, rows: int) -> list[int]:
-    """Rows around one, the nearest first."""
-    return sorted(range(rows), key=lambda row: (abs(row - at), row))

@@ -12,7 +12,7 @@ from specmon.ui import figures
 from specmon.ui.livescreen import LiveScreen, Page
 from specmon.ui.opened import opens
 from specmon.ui.phasebars import SIDE_NAMES, axis_ms, cost_row, name_of, share, sign_of, stacked, style_of, views
-from specmon.ui.phasechart import history_rows, top_of
+from specmon.ui.phasechart import Axes, axes_of, history_rows
 from specmon.ui.row import fit, flow, piece, visible
 
 _BESIDE = 110  # cells from which two histories stand side by side
@@ -163,19 +163,20 @@ class PhasesPage(Page):
         return [Content(""), *rows] if rows else []
 
     def _history(self, charts: Sequence[tuple[str, ServerView]], width: int, height: int) -> list[Content]:
-        top = top_of([view.phases.windows for _, view in charts])
+        axes = axes_of([view.phases.windows for _, view in charts])
         if width >= _BESIDE and len(charts) > 1:
             half = width // 2
             left, right = (
-                self._chart(side, view, room, height, top)
-                for (side, view), room in zip(charts, (half, width - half), strict=False)
+                self._chart(side, view, room, height, each)
+                for (side, view), room, each in zip(charts, (half, width - half), axes, strict=False)
             )
             return [Content.assemble(a, " " * (half - a.cell_length), b) for a, b in zip(left, right, strict=False)]
-        return [row for side, view in charts for row in self._chart(side, view, width, height, top)]
+        drawn = (self._chart(side, view, width, height, each) for (side, view), each in zip(charts, axes, strict=True))
+        return [row for rows in drawn for row in rows]
 
-    def _chart(self, side: str, view: ServerView, width: int, height: int, top: float) -> list[Content]:
+    def _chart(self, side: str, view: ServerView, width: int, height: int, axes: Axes) -> list[Content]:
         words = [piece((f" {side} phases over time", "$foreground")), piece(("ms per cycle", "$quiet"), rank=1)]
-        return [fit(words, width), *history_rows(view.phases.windows, view.marks, width, height - 1, self.look, top)]
+        return [fit(words, width), *history_rows(view.phases.windows, view.marks, width, height - 1, self.look, axes)]
 
 
 def _place(name: str) -> tuple[int, str]:
