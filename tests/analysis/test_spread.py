@@ -60,6 +60,24 @@ def test_running_median_of_very_many_keeps_the_middle_and_finds_the_rest_again()
         assert running.value == statistics.median(seen)
 
 
+def test_running_median_of_thousands_that_came_one_by_one_is_held_in_arrays() -> None:
+    seen: list[float] = []
+    running = RunningMedian()
+    chance = random.Random(2)
+    assert running.in_order is None
+    for number in range(12_000):
+        seen.append(chance.gauss(10, 1) if number % 3 else 7.5)
+        running.add(seen[-1])
+        if number % 97 == 0:
+            assert running.value == statistics.median(seen)
+    ordered = running.in_order
+    assert ordered is not None
+    assert [ordered[rank] for rank in range(0, len(seen), 500)] == sorted(seen)[::500]
+    thinned = running.thinned()
+    assert len(thinned) == len(seen) // 2
+    assert thinned.value == statistics.median(sorted(seen)[::2])
+
+
 @given(_NUMBERS)
 def test_median_and_deviation_agree_with_the_library(values: list[float]) -> None:
     middle = statistics.median(values)

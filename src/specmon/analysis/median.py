@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 _MOST_LATE = 1024  # figures beside the sorted ones, before they are sorted in
+_MOST_SINGLE = 4096  # figures in heaps
 _RARELY = 8  # batches are sorted in when they have grown to one part in so many
 _MANY = 100_000  # sorted figures of which only the middle quarter is kept: then batches of 6,000 leave bounds
 
@@ -36,9 +37,10 @@ class _Ranks:
 class RunningMedian:
     """Two heaps: the lower half upside down, the upper half as it is; the middle lies at their tops.
 
-    Figures that come by the thousand are sorted instead (8 bytes each, where the heaps need 32), and rarely: until
-    then the sorted ones tell between which bounds the median lies. Of many, those far from the middle are only
-    counted; should the median ever get there, `everything` must give all figures once more.
+    Figures that come by the thousand are sorted instead (8 bytes each, where the heaps need 32), and so are those that
+    came one by one when they are thousands. They are sorted in rarely: until then the sorted ones tell between which
+    bounds the median lies. Of many, those far from the middle are only counted; should the median ever get there,
+    `everything` must give all figures once more.
     """
 
     __slots__ = (
@@ -47,6 +49,7 @@ class RunningMedian:
         "_everything",
         "_late",
         "_lower",
+        "_middle",
         "_sorted",
         "_upper",
         "_waiting",
@@ -59,6 +62,7 @@ class RunningMedian:
         self._lower: list[float] = []  # negated, so that its top is the largest of the lower half
         self._upper: list[float] = []
         self._sorted: npt.NDArray[np.float64] | None = None  # from the first batch on; the heaps are empty then
+        self._middle: float | None = None  # of the sorted ones; None: to be looked for
         self._below = 0  # figures that are smaller than all of the sorted ones, and larger
         self._above = 0
         self._late: list[float] = []  # in order: what came one by one since, and lies between the sorted ones
@@ -76,6 +80,7 @@ class RunningMedian:
     def add(self, value: float) -> None:
         """Take one figure in."""
         if self._sorted is not None:
+            self._middle = None
             if self._below and value < self._sorted[0]:
                 self._below += 1
             elif self._above and value > self._sorted[-1]:
@@ -86,24 +91,31 @@ class RunningMedian:
                     self._sort()
         elif len(self._lower) == len(self._upper):
             heappush(self._lower, -heappushpop(self._upper, value))
+            if len(self) > _MOST_SINGLE:
+                self._line_up()
         else:
             heappush(self._upper, -heappushpop(self._lower, -value))
 
     def extend(self, values: npt.NDArray[np.float64]) -> None:
         """Take a batch of figures in."""
         if self._sorted is None:
-            import numpy as np
-
-            self._sorted = np.array(self._in_order(), dtype=np.float64)
-            self._lower, self._upper = [], []
+            self._line_up()
+        self._middle = None
         self._waiting.append(values)
         self._waiting_count += len(values)
         if self._waiting_count * _RARELY > len(self) - self._waiting_count:
             self._sort()
 
     def thinned(self) -> RunningMedian:
-        """One of half as many figures, every second in order, with nearly the same median; of what came one by one."""
-        return RunningMedian(self._in_order()[::2])
+        """One of half as many figures, every second in order, with nearly the same median; of one that holds all."""
+        other = RunningMedian()
+        if self._sorted is None:
+            for value in self._in_order()[::2]:
+                other.add(value)
+        else:
+            self._sort()
+            other._sorted = self._held[::2].copy()
+        return other
 
     def of_fewer(self, values: npt.NDArray[np.float64]) -> RunningMedian:
         """One in the same form that holds just these."""
@@ -138,7 +150,7 @@ class RunningMedian:
 
     @property
     def in_order(self) -> Ranked | None:
-        """All figures in order, until the next one comes; None as long as they came one by one."""
+        """All figures in order, until the next one comes; None as long as they lie in heaps."""
         if self._sorted is None:
             return None
         if self._waiting:
@@ -146,13 +158,19 @@ class RunningMedian:
         return _Ranks(len(self), self._at)
 
     def _of_sorted(self) -> float | None:
-        if self._waiting:
-            self._sort()
-        count = len(self)
-        if not count:
-            return None
-        above = self._at(count // 2)
-        return above if count % 2 else (above + self._at(count // 2 - 1)) / 2
+        if self._middle is None and (count := len(self)):
+            if self._waiting:
+                self._sort()
+            above = self._at(count // 2)
+            self._middle = above if count % 2 else (above + self._at(count // 2 - 1)) / 2
+        return self._middle
+
+    def _line_up(self) -> None:
+        """From now on sorted figures instead of heaps."""
+        import numpy as np
+
+        self._sorted = np.array(self._in_order(), dtype=np.float64)
+        self._lower, self._upper = [], []
 
     def _in_order(self) -> list[float]:
         return sorted([*(-value for value in self._lower), *self._upper])

@@ -24,11 +24,12 @@ Typecode = Literal["i", "I", "f", "d"]
 class Stack(Generic[Number]):
     """Numbers of one type, in the order in which they came."""
 
-    __slots__ = ("_full", "_newest", "_piece", "_typecode")
+    __slots__ = ("_full", "_gone", "_newest", "_piece", "_typecode")
 
     def __init__(self, typecode: Typecode, values: Iterable[Number] = (), *, piece: int = PIECE) -> None:
         self._typecode: Typecode = typecode
         self._piece = piece
+        self._gone = 0  # of the oldest piece, fewer than it holds
         self._full: list[array[Number]] = []
         self._newest: array[Number] = array(typecode)  # never full
         coming = iter(values)
@@ -37,10 +38,10 @@ class Stack(Generic[Number]):
             self._close()
 
     def __len__(self) -> int:
-        return len(self._full) * self._piece + len(self._newest)
+        return len(self._full) * self._piece + len(self._newest) - self._gone
 
     def __iter__(self) -> Iterator[Number]:
-        return chain(*self._full, self._newest)
+        return islice(chain(*self._full, self._newest), self._gone, None)
 
     def __getitem__(self, position: int) -> Number:
         number, place = self._find(position)
@@ -56,6 +57,7 @@ class Stack(Generic[Number]):
         del self._full[number:]
         self._newest = array(self._typecode)
         self.extend(memoryview(later))
+        self.forget(0)
 
     def append(self, value: Number) -> None:
         """Take one number in."""
@@ -73,17 +75,21 @@ class Stack(Generic[Number]):
             coming = coming[room:]
 
     def forget(self, count: int) -> None:
-        """Let the oldest go."""
-        kept = self.numbers(slice(count, None))
-        self._full, self._newest = [], array(self._typecode)
-        if len(kept):
-            self.extend(kept.data)
+        """Let the oldest go; their memory goes by whole pieces."""
+        self._gone += min(count, len(self))
+        over = min(self._gone // self._piece, len(self._full))
+        del self._full[:over]
+        self._gone -= over * self._piece
+        if not self._full:
+            del self._newest[: self._gone]
+            self._gone = 0
 
     def parts(self, part: slice = slice(None)) -> Iterator[npt.NDArray[np.generic]]:
         """A stretch without a step, as arrays that must be gone before more comes."""
         import numpy as np
 
         begin, end, _ = part.indices(len(self))
+        begin, end = begin + self._gone, end + self._gone
         kind = np.dtype(self._typecode)
         for number in range(begin // self._piece, -(-end // self._piece)):
             own = self._full[number] if number < len(self._full) else self._newest
@@ -105,7 +111,7 @@ class Stack(Generic[Number]):
         count = len(self)
         if not -count <= position < count:
             raise IndexError(position)
-        return divmod(position % count, self._piece)
+        return divmod(position % count + self._gone, self._piece)
 
     def _close(self) -> None:
         if len(self._newest) == self._piece:
