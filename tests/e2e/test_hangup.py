@@ -61,7 +61,7 @@ def test_closed_terminal_ends_a_program_whose_loop_stands_still() -> None:
     if pid == 0:
         os.execv(sys.executable, [sys.executable, "-c", STANDS_STILL, str(STORY)])
     shown = b""
-    while b"up" not in shown:
+    while b"up\r\n" not in shown:  # to its end: a write that is under way when the terminal goes would fail
         shown += os.read(terminal, 1000)
     os.close(terminal)
     assert os.waitstatus_to_exitcode(waited_for(pid)) == 129

@@ -283,6 +283,16 @@ async def test_line_that_docker_says_again_when_its_log_is_rotated_comes_once(si
         assert_all_once(heard, 3)
 
 
+async def test_lines_alike_within_a_millisecond_of_a_coarse_clock_all_come(site: Site) -> None:
+    container = Container(site.install("docker"), "spec", "c1")
+    async with site.machine() as machine, following(docker(machine)) as heard:
+        await heard.until(lambda heard: bool(container.followers()))
+        entry = {"log": "Decode batch\n", "stream": "stderr", "time": "2026-12-01T12:42:56.008000000Z"}
+        container.append([json.dumps(entry)] * 3)
+        await has_read(heard, 3)
+        assert heard.data.count(b"Decode batch\n") == 3
+
+
 async def test_container_that_is_not_there_yet_is_waited_for_and_said(site: Site) -> None:
     root = site.install("docker")
     # Only new lines are wanted: of a container that comes later, all are new.

@@ -36,6 +36,11 @@ class StampedLine:
         """By what it is known again."""
         return self.at_ns, hash(self.text)
 
+    @property
+    def is_finely_stamped(self) -> bool:
+        """Whether a second line of the same text would have another stamp, unlike with a clock of milliseconds."""
+        return self.at_ns % 1_000_000 != 0
+
 
 def parse_stamped(line: bytes) -> StampedLine | None:
     """Read one line; None when it has no stamp, so that it is the program's own word."""
@@ -72,7 +77,7 @@ class StampMemory:
     """What has been handed out last, and which lines of a new reading are new."""
 
     keeps_stamps: bool = True  # in what is handed out
-    drops_echoes: bool = False  # docker (28.2) says its last line again when it begins a new file; stamps count ns
+    drops_echoes: bool = False  # docker (28.2) says its last line again when it begins a new file
     believes_gaps: bool = True
     newest_ns: int | None = None
     _remembered: deque[Key] = field(default_factory=deque)  # in the order of reading
@@ -103,7 +108,7 @@ class StampMemory:
         if self._floor_ns < 0:
             self._floor_ns = found.at_ns  # of lines with this very stamp some may be before it
         last, self._last = self._last, found.key
-        if (self.drops_echoes and found.key == last) or self._is_old(found):
+        if (self.drops_echoes and found.is_finely_stamped and found.key == last) or self._is_old(found):
             return Taken("old", b"")
         # The newest line that was known should have come again before anything newer.
         is_gap = not self._is_proven and found.at_ns > self._begun_ns
