@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 
 from specmon.errors import ConfigError
 from specmon.references import effects
-from specmon.references.effects import known_effects, read_effects, weigh
+from specmon.references.effects import known_effects, pattern_of, read_effects, weigh
 
 _DATA = Path(__file__).parents[1] / "data"
 
@@ -21,8 +22,10 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     path = tmp_path / "effects.toml"
     monkeypatch.setattr(effects, "own_file", lambda: path)
     known_effects.cache_clear()
+    pattern_of.cache_clear()
     yield path
     known_effects.cache_clear()
+    pattern_of.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -150,3 +153,20 @@ def test_file_that_is_no_text_or_may_not_be_read_is_a_sentence(own: Path) -> Non
         read_effects(own)
     with pytest.raises(ConfigError, match="is a directory"):
         read_effects(own.parent)
+
+
+def test_environment_of_a_hundred_thousand_names_is_weighed_with_one_question_for_each() -> None:
+    """A capture or reference from anybody may hold so many, and there are hundreds of patterns."""
+    weigh("env", "NCCL_0", is_speculation_expected=False)  # reads the files once
+    calls = 0
+
+    def count(*_: object) -> None:
+        nonlocal calls
+        calls += 1
+
+    sys.setprofile(count)
+    try:
+        weigh("env", "NCCL_1", is_speculation_expected=False)
+    finally:
+        sys.setprofile(None)
+    assert calls < 20  # calls and returns

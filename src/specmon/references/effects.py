@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
+from fnmatch import translate
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -66,14 +67,26 @@ def weigh(kind: str, name: str, *, is_speculation_expected: bool) -> Weight:
     Between a baseline and a speculative server the `speculative_*` flags are the subject of the study, so
     they are "expected"; between a reference and its own server they are not.
     """
-    for effect in known_effects():
-        if effect.weight == "expected" and not is_speculation_expected:
-            continue
-        if effect.kind == kind and any(fnmatchcase(name, pattern) for pattern in effect.names):
-            return Weight(effect.weight, effect.reason)
+    pattern, effects = pattern_of(kind, is_speculation_expected)
+    if (match := pattern.match(name)) is not None and match.lastindex is not None:
+        effect = effects[match.lastindex - 1]
+        return Weight(effect.weight, effect.reason)
     if kind in ("version", "gpu"):
         return Weight("matters", "other kernels or another device")
     return Weight("unknown")
+
+
+@cache
+def pattern_of(kind: str, is_speculation_expected: bool) -> tuple[re.Pattern[str], tuple[Effect, ...]]:
+    """All effects of a kind as one pattern with a group for each: an environment from anybody may have 100,000 names,
+    and asking hundreds of patterns one by one for each takes minutes."""
+    effects = tuple(
+        effect
+        for effect in known_effects()
+        if effect.kind == kind and (is_speculation_expected or effect.weight != "expected")
+    )
+    groups = ("|".join(map(translate, effect.names)) for effect in effects)
+    return re.compile("|".join(f"({group})" for group in groups) or r"(?!)"), effects
 
 
 def read_effects(path: Path) -> tuple[Effect, ...]:
