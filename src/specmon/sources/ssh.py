@@ -21,6 +21,7 @@ from specmon.sources.converse import converse
 from specmon.sources.known_hosts import ONCE, REMEMBER, UnknownKey, remember
 from specmon.sources.logins import Logins
 from specmon.sources.machine import READ_BYTES, CommandResult, IsWhole
+from specmon.sources.proxy_command import ProxyCommand, is_safe_word
 from specmon.sources.ssh_config import explained
 from specmon.sources.ssh_errors import channel_error, connect_error, forwarding_error, hand_command, wants_answer
 from specmon.sources.ssh_login import (
@@ -101,6 +102,7 @@ class SshHost:
         self._prompt = prompt
         self._hops: list[asyncssh.SSHClientConnection] = []  # the host itself is the last
         self._hop_names: list[str] = []
+        self._proxies: list[ProxyCommand] = []
         self._dialling: asyncio.Task[asyncssh.SSHClientConnection] | None = None
         self._was_reached = self.settings.waits_for_host
         self._overflow: SshHost | None = None
@@ -300,7 +302,7 @@ class SshHost:
         settings, name = self.settings, hop.address.name
         knowledge = KeyKnowledge(accepted_keys=self._accepted)
         client: LoginClient | None = None
-        is_proxied = False
+        proxy: ProxyCommand | None = None
         where = {"port": hop.port or (), "username": hop.address.user or (), "config": self._config()}
         try:
             # Read once without touching any key, to learn the jump hosts and the known_hosts files.
@@ -308,7 +310,7 @@ class SshHost:
                 host=name, client_keys=None, agent_path=None, **where
             )
             jumps = settings.jump_host if settings.jump_host and not trail else told.tunnel
-            is_proxied = not jumps and bool(told.proxy_command)
+            command = None if jumps else proxy_command(told, hop)
             if tunnel is None and isinstance(jumps, str):
                 for word in jumps.split(","):
                     jump = _parse_hop(word)
@@ -322,6 +324,7 @@ class SshHost:
                 return await asyncssh.connect(
                     name,
                     tunnel=tunnel,
+                    sock=None if proxy is None else proxy.socket,
                     known_hosts=trusted,
                     client_factory=lambda: asked,
                     client_keys=[str(path) for path in settings.client_keys] or (),
@@ -340,9 +343,14 @@ class SshHost:
                 client = LoginClient(name, knowledge, prompt)
                 try:
                     async with self._logins.turn(told.host, told.port):
+                        if command and tunnel is None:
+                            proxy = await ProxyCommand.start(command)
+                            self._proxies.append(proxy)
                         connection = await log_in(client)
                     break
                 except (asyncssh.Error, OSError) as error:
+                    if proxy is not None and await proxy.is_missing():
+                        raise
                     if not await self._logins.pause(attempt, error, was_greeted=client.was_greeted):
                         raise
         except TypeError as error:
@@ -354,6 +362,7 @@ class SshHost:
                 f"`ssh-add`, then try again."
             ) from error
         except (asyncssh.Error, OSError, ValueError) as error:
+            was_greeted = client is None or client.was_greeted
             failure = connect_error(
                 error,
                 f"{self.name}: jump host {name}" if trail else self.name,
@@ -368,8 +377,8 @@ class SshHost:
                 seen_key=knowledge.seen,
                 has_record=knowledge.has_record,
                 was_reached=self._was_reached,
-                was_greeted=client is None or client.was_greeted,
-                is_proxied=is_proxied,
+                was_greeted=was_greeted,
+                proxy_said=None if proxy is None or was_greeted else await proxy.last_words(),
             )
             failure.__cause__ = error
             if isinstance(error, asyncssh.HostKeyNotVerifiable):
@@ -394,12 +403,27 @@ class SshHost:
             connection.abort()
         for connection in reversed(hops):
             await connection.wait_closed()
+        proxies, self._proxies = self._proxies, []
+        for proxy in proxies:
+            await proxy.close()
 
 
 @dataclass(frozen=True, slots=True)
 class _Hop:
     address: HostAddress
     port: int | None
+
+
+def proxy_command(told: asyncssh.SSHClientConnectionOptions, hop: _Hop) -> str | None:
+    """The ProxyCommand for a host, with its tokens expanded. ValueError for a host or user that a shell would obey."""
+    text = told.config.get("ProxyCommand")
+    command = text.lstrip(" \t=") if isinstance(text, str) else ""  # asyncssh keeps the = of `ProxyCommand=…`
+    if command.lower() in ("", "none"):
+        return None
+    for word in (hop.address.name, hop.address.user or ""):
+        if not is_safe_word(word):
+            raise ValueError(f"{word!r} would be obeyed by the shell that runs ProxyCommand")
+    return command
 
 
 def _parse_hop(text: str) -> _Hop:

@@ -75,14 +75,14 @@ def connect_error(
     has_record: bool,
     was_reached: bool,
     was_greeted: bool = True,
-    is_proxied: bool = False,
+    proxy_said: str | None = None,
 ) -> SpecmonError:
     """Turn what a connection attempt raised into our own error.
 
     `has_record`: some key of the host is in known_hosts. `was_reached`: the host has been reached before, so that an
     absent network or daemon is worth waiting for; on the very first attempt a wrong name or port is likelier, and the
     user wants to know at once. `was_greeted`: it has said that it is an SSH server.
-    `is_proxied`: a ProxyCommand leads to it.
+    `proxy_said`: the last words of the ProxyCommand that leads to it; None when none does.
     """
     if isinstance(error, SpecmonError):
         return error
@@ -113,12 +113,10 @@ def connect_error(
     if isinstance(error, ValueError):
         return SourceRefused(f"{host}: the SSH settings are wrong ({error}). Mend them, then try again.")
     reason, step = _network_fault(error)
-    if is_proxied and isinstance(error, FileNotFoundError):
-        reason, step = f"its ProxyCommand needs {error.filename}, which is not here", "Install it, or use ProxyJump."
-    elif isinstance(error, asyncssh.ConnectionLost | ConnectionResetError | BrokenPipeError) and (
-        is_proxied and not was_greeted
+    if isinstance(error, asyncssh.ConnectionLost | ConnectionResetError | BrokenPipeError) and (
+        proxy_said is not None and not was_greeted
     ):
-        reason = "its ProxyCommand ends before a host has answered"
+        reason = "its ProxyCommand ends before a host has answered" + (f" ({proxy_said})" if proxy_said else "")
         step = f"Run `{by_hand}` to see what it says."
     elif isinstance(error, asyncssh.ConnectionLost | ConnectionResetError) and not was_greeted:
         reason = "the host takes the connection and hangs up without a word, several times"
