@@ -142,7 +142,7 @@ async def test_key_of_a_jump_host_is_asked_about_by_its_name(sshd: Sshd, known: 
     async with SshHost("far", settings, prompt=answers) as host:
         assert (await host.run("echo hi")).stdout == b"hi\n"
     assert [question.text.split(":")[0:2] for question in answers.asked] == [
-        ["far", " jump host near"],
+        ["jump host near", " this host key is not on record"],
         ["far", " this host key is not on record"],
     ]
     assert known.read_text().splitlines() == [f"[far]:{sshd.port} {' '.join(sshd.host_key_line.split()[:2])}"]

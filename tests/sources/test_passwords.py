@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import asyncssh
 import pytest
 
 from specmon.errors import SourceRefused
+from specmon.sources.jump_hosts import JumpHosts
 from specmon.sources.ssh import SshHost, SshSettings
 from specmon.sources.ssh_login import Question
+from tests.conftest import Sshd
 
 PASSWORD = "open sesame"
 
@@ -22,6 +26,9 @@ class _Server(asyncssh.SSHServer):
 
     def password_auth_supported(self) -> bool:
         return True
+
+    def connection_requested(self, dest_host: str, dest_port: int, orig_host: str, orig_port: int) -> bool:
+        return True  # a jump host
 
     def validate_password(self, username: str, password: str) -> bool:
         return password == PASSWORD
@@ -116,3 +123,30 @@ async def test_challenge_is_shown_as_the_host_words_it(tmp_path: Path) -> None:
     async with listening(tmp_path, _Challenger) as settings, SshHost("127.0.0.1", settings, prompt=answers) as host:
         assert (await host.run("anything")).stdout == b"hello\n"
     assert [(question.text, question.is_echoed) for question in answers.asked] == [("One-time code: ", True)]
+
+
+@pytest.mark.sshd
+@pytest.mark.parametrize(("server", "answer"), [(_Server, PASSWORD), (_Challenger, "123456"), (_Server, None)])
+async def test_jump_host_asks_once_for_all_hosts_behind_it(
+    sshd: Sshd, tmp_path: Path, server: type[asyncssh.SSHServer], answer: str | None
+) -> None:
+    """A code of the moment could not even be given twice."""
+    answers, jumps = Answers(answer), JumpHosts[SshHost]()
+    async with listening(tmp_path, server) as at:
+        text = "Host gpu*\n  HostName 127.0.0.1\n  Port PORT\n  IdentityFile KEY\n  UserKnownHostsFile KNOWN\n"
+        text += f"  ProxyJump eve@near:{at.port}\n"
+        text += f"Host near\n  HostName 127.0.0.1\n  UserKnownHostsFile {at.known_hosts[0]}\n"
+        settings = replace(SshSettings(use_agent=False), config_file=sshd.config("asking_jump", text))
+        hosts = [SshHost(f"gpu{number}", settings, prompt=answers, jumps=jumps) for number in range(4)]
+        try:
+            ends = await asyncio.gather(*(host.connect() for host in hosts), return_exceptions=True)
+            await hosts[0].close()  # the others go on
+            for host, end in zip(hosts[1:], ends[1:], strict=True):
+                if answer is None:
+                    assert str(end).startswith(f"{host.name}: jump host near: permission denied")
+                else:
+                    assert (await host.run("echo hi")).stdout == b"hi\n"
+                    assert host.hop_names == ("near", host.name)
+        finally:
+            await asyncio.gather(*(host.close() for host in hosts))
+    assert len(answers.asked) == 1

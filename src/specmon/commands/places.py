@@ -26,6 +26,7 @@ from specmon.sources.files import expand_glob, is_pipe, look_at
 from specmon.sources.looks import NoFile
 
 if TYPE_CHECKING:  # asyncssh takes longer to import than many a log to read
+    from specmon.sources.jump_hosts import JumpHosts
     from specmon.sources.logins import Logins
     from specmon.sources.machine import ThisMachine
     from specmon.sources.page_access import PageAccess
@@ -70,18 +71,23 @@ class Hosts:
     are_many: bool = False  # then one that cannot be reached is tried again, and the others go on
     _open: dict[HostAddress, SshHost] = field(default_factory=dict)
     _logins: Logins | None = None
+    _jumps: JumpHosts[SshHost] | None = None
 
     def at(self, address: HostAddress) -> SshHost:
         """The host with an address."""
         if address not in self._open:
+            from specmon.sources.jump_hosts import JumpHosts
             from specmon.sources.logins import Logins
             from specmon.sources.ssh import SshHost, SshSettings
 
             self._logins = self._logins or Logins()
+            self._jumps = self._jumps or JumpHosts()
             settings = SshSettings() if self.options is None else ssh_settings(self.options)
             if self.are_many:
                 settings = replace(settings, waits_for_host=True)
-            self._open[address] = SshHost(address, settings, prompt=self.prompt or ask_on_terminal, logins=self._logins)
+            self._open[address] = SshHost(
+                address, settings, prompt=self.prompt or ask_on_terminal, logins=self._logins, jumps=self._jumps
+            )
         return self._open[address]
 
     def machine(self, address: HostAddress | None) -> SshHost | ThisMachine:

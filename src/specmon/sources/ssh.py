@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -18,6 +19,7 @@ import asyncssh
 from specmon.errors import SourceLost, SourceRefused
 from specmon.sources.address import HostAddress, parse_host
 from specmon.sources.converse import converse
+from specmon.sources.jump_hosts import JumpHosts
 from specmon.sources.known_hosts import ONCE, REMEMBER, UnknownKey, remember
 from specmon.sources.logins import Logins
 from specmon.sources.machine import READ_BYTES, CommandResult, IsWhole
@@ -62,6 +64,10 @@ class _NoMoreSessions(SourceLost):
     """The connection carries as many sessions as the server allows."""
 
 
+class _JumpRefused(SourceRefused):
+    """A jump host refuses, after it has asked whoever can be asked."""
+
+
 class RemoteStream:
     """A running remote command: two streams of bytes."""
 
@@ -95,13 +101,13 @@ class SshHost:
         prompt: Prompt | None = None,
         accepted: dict[str, asyncssh.SSHKey] | None = None,
         logins: Logins | None = None,
+        jumps: JumpHosts[SshHost] | None = None,
     ) -> None:
-        """`logins`: shared with the other hosts that may lie behind the same jump host."""
+        """`logins`, `jumps`: shared with the other hosts that may lie behind the same jump host."""
         self.address = parse_host(address) if isinstance(address, str) else address
         self.settings = settings or SshSettings()
         self._prompt = prompt
-        self._hops: list[asyncssh.SSHClientConnection] = []  # the host itself is the last
-        self._hop_names: list[str] = []
+        self._connection: asyncssh.SSHClientConnection | None = None
         self._proxies: list[ProxyCommand] = []
         self._dialling: asyncio.Task[asyncssh.SSHClientConnection] | None = None
         self._was_reached = self.settings.waits_for_host
@@ -110,6 +116,13 @@ class SshHost:
         self._accepted = {} if accepted is None else accepted
         self._unknown: UnknownKey | None = None  # of the last attempt
         self._logins = Logins() if logins is None else logins
+        self._jumps = JumpHosts[SshHost]() if jumps is None else jumps
+        self._taken: list[tuple[str, ...]] = []  # the keys of our jump hosts, the first hop first
+        # Of a jump host: the hop before it, whom it leads to with their ports, and how it is called in questions.
+        self._last_jump: SshHost | None = None
+        self._before: SshHost | None = None
+        self._trail: tuple[tuple[str, int], ...] = ()
+        self._label = self.name
 
     @property
     def name(self) -> str:
@@ -119,7 +132,9 @@ class SshHost:
     @property
     def hop_names(self) -> tuple[str, ...]:
         """The jump hosts of the open connection, and the host itself."""
-        return tuple(self._hop_names)
+        if self._connection is None:
+            return ()
+        return (*(self._last_jump.hop_names if self._last_jump is not None else ()), self.address.name)
 
     async def __aenter__(self) -> Self:
         return self
@@ -131,8 +146,8 @@ class SshHost:
 
     async def connect(self) -> asyncssh.SSHClientConnection:
         """The open connection; dials when there is none. SourceLost or SourceRefused when it cannot be had."""
-        if self._hops and not self._hops[-1].is_closed():
-            return self._hops[-1]
+        if self._connection is not None and not self._connection.is_closed():
+            return self._connection
         # Everybody who needs the host waits for the same attempt, and gets the same answer.
         if self._dialling is None or self._dialling.done():
             self._dialling = asyncio.create_task(self._dial_again(), name=f"dial {self.name}")
@@ -223,7 +238,10 @@ class SshHost:
         """
         if self._overflow is None:
             settings = replace(self.settings, waits_for_host=True)
-            self._overflow = SshHost(self.address, settings, accepted=self._accepted, logins=self._logins)
+            self._overflow = SshHost(
+                self.address, settings, accepted=self._accepted, logins=self._logins, jumps=self._jumps
+            )
+            self._overflow._before, self._overflow._trail = self._before, self._trail
         try:
             await self._overflow.connect()
         except SourceRefused:
@@ -238,6 +256,9 @@ class SshHost:
         await self._hang_up()
         if self._overflow is not None:
             await self._overflow.close()
+        taken, self._taken = self._taken, []
+        for key in reversed(taken):
+            await self._jumps.give_back(key)
 
     @asynccontextmanager
     async def _converted(self, limit: asyncio.Timeout) -> AsyncIterator[None]:
@@ -254,14 +275,14 @@ class SshHost:
 
     async def _dial_again(self) -> asyncssh.SSHClientConnection:
         await self._hang_up()
-        port, user = self.settings.port, self.address.user or self.settings.user
-        target = _Hop(HostAddress(self.address.name, user), port)
         prompt: Prompt | None = None
         while True:
             self._unknown = None
             try:
-                connection = await self._dial(target, None, prompt, ())
+                self._connection = await self._dial(prompt)
                 break
+            except _JumpRefused:
+                raise  # whoever could be asked was asked by the jump host itself
             except SourceRefused as refusal:
                 await self._hang_up()
                 if self._unknown is not None and await self._is_accepted(self._unknown):
@@ -274,7 +295,7 @@ class SshHost:
                 await self._hang_up()
                 raise
         self._was_reached = True
-        return connection
+        return self._connection
 
     async def _is_accepted(self, unknown: UnknownKey) -> bool:
         """Ask about a key that is not on record; only one of two words lets it pass."""
@@ -288,35 +309,28 @@ class SshHost:
         self._accepted[key_name(unknown.host, unknown.port)] = unknown.key
         return True
 
-    async def _dial(
-        self,
-        hop: _Hop,
-        tunnel: asyncssh.SSHClientConnection | None,
-        prompt: Prompt | None,
-        trail: tuple[str, ...],
-    ) -> asyncssh.SSHClientConnection:
-        """Connect to one host, through its jump hosts if the configuration names any.
+    async def _dial(self, prompt: Prompt | None) -> asyncssh.SSHClientConnection:
+        """Connect to the host, through its jump hosts if the configuration names any.
 
-        asyncssh can do the jumps by itself, but then without our timeouts, keepalives and key check on each hop.
+        asyncssh can do the jumps by itself, but then without our timeouts, keepalives and key check on each hop, and
+        once for each host behind them.
         """
-        settings, name = self.settings, hop.address.name
+        settings, name = self.settings, self.address.name
+        user = self.address.user or settings.user
         knowledge = KeyKnowledge(accepted_keys=self._accepted)
         client: LoginClient | None = None
         proxy: ProxyCommand | None = None
-        where = {"port": hop.port or (), "username": hop.address.user or (), "config": self._config()}
+        where = {"port": settings.port or (), "username": user or (), "config": self._config()}
         try:
             # Read once without touching any key, to learn the jump hosts and the known_hosts files.
             told = await asyncssh.SSHClientConnectionOptions.construct(
                 host=name, client_keys=None, agent_path=None, **where
             )
-            jumps = settings.jump_host if settings.jump_host and not trail else told.tunnel
-            command = None if jumps else proxy_command(told, hop)
-            if tunnel is None and isinstance(jumps, str):
-                for word in jumps.split(","):
-                    jump = _parse_hop(word)
-                    if jump.address.name in (name, *trail):  # "Host *" names a jump host for the jump host itself
-                        break
-                    tunnel = await self._dial(jump, tunnel, prompt, (name, *trail))
+            jumps = settings.jump_host or told.tunnel
+            jump = self._before or await self._jump_host(jumps if isinstance(jumps, str) else "", told.port)
+            command = None if jump or jumps else proxy_command(told, name, user)
+            self._last_jump = jump
+            tunnel = None if jump is None else await self._through(jump)
             patience_s = _PROMPT_LIMIT_S if prompt else 0.0
             trusted = trusted_keys(settings.known_hosts or told.known_hosts, knowledge)
 
@@ -343,7 +357,7 @@ class SshHost:
                 client = LoginClient(name, knowledge, prompt)
                 try:
                     async with self._logins.turn(told.host, told.port):
-                        if command and tunnel is None:
+                        if command:
                             proxy = await ProxyCommand.start(command)
                             self._proxies.append(proxy)
                         connection = await log_in(client)
@@ -365,14 +379,14 @@ class SshHost:
             was_greeted = client is None or client.was_greeted
             failure = connect_error(
                 error,
-                f"{self.name}: jump host {name}" if trail else self.name,
+                self.name,
                 by_hand=hand_command(
-                    name if hop.address.user is None else f"{hop.address.user}@{name}",
+                    name if user is None else f"{user}@{name}",
                     settings.config_file,
-                    port=hop.port,
+                    port=settings.port,
                     known_hosts=settings.known_hosts,
                     keys=settings.client_keys,
-                    jump_host=None if trail else settings.jump_host,
+                    jump_host=settings.jump_host,
                 ),
                 seen_key=knowledge.seen,
                 has_record=knowledge.has_record,
@@ -382,14 +396,48 @@ class SshHost:
             )
             failure.__cause__ = error
             if isinstance(error, asyncssh.HostKeyNotVerifiable):
-                label = f"{self.name}: jump host {name}" if trail else self.name
-                self._unknown = knowledge.unknown_key(label)
+                self._unknown = knowledge.unknown_key(self._label)
             if isinstance(failure, SourceRefused) and settings.read_config:
                 failure = await explained(failure, name, settings.config_file)
             raise failure from failure.__cause__
-        self._hops.append(connection)
-        self._hop_names.append(name)
         return connection
+
+    async def _jump_host(self, words: str, port: int) -> SshHost | None:
+        """The last of the jump hosts of a ProxyJump line, which reaches the ones before by itself."""
+        trail = ((self.address.name, port), *self._trail)
+        taken: list[tuple[str, ...]] = []
+        last: SshHost | None = None
+        for word in filter(None, words.split(",")):
+            jump = _parse_hop(word)
+            if any(jump.address.name == name and jump.port in (None, door) for name, door in trail):
+                break  # "Host *" names a jump host for the jump host itself
+            key = (*(taken[-1] if taken else ()), word)
+            last = self._jumps.take(key, partial(self._make_jump, jump, last, trail))
+            taken.append(key)
+        before, self._taken = self._taken, taken
+        for key in reversed(before):  # not earlier: the same ones are taken again, as a rule
+            await self._jumps.give_back(key)
+        return last
+
+    def _make_jump(self, jump: _Hop, before: SshHost | None, trail: tuple[tuple[str, int], ...]) -> SshHost:
+        settings = replace(self.settings, port=jump.port, user=None, jump_host=None)
+        host = SshHost(
+            jump.address, settings, prompt=self._prompt, accepted=self._accepted, logins=self._logins, jumps=self._jumps
+        )
+        host._before, host._trail = before, trail
+        host._label = f"jump host {jump.address.name}"
+        return host
+
+    async def _through(self, jump: SshHost) -> asyncssh.SSHClientConnection:
+        """The connection to the last jump host; its faults are told as ours."""
+        try:
+            return await jump.connect()
+        except (SourceLost, SourceRefused) as error:
+            fault = str(error).removeprefix(f"{jump.name}: ")
+            if not fault.startswith("jump host "):
+                fault = f"{jump._label}: {fault}"
+            kind = _JumpRefused if isinstance(error, SourceRefused) else SourceLost
+            raise kind(f"{self.name}: {fault}") from error.__cause__
 
     def _config(self) -> Sequence[str] | tuple[()] | None:
         if not self.settings.read_config:
@@ -397,11 +445,10 @@ class SshHost:
         return () if self.settings.config_file is None else [str(self.settings.config_file)]
 
     async def _hang_up(self) -> None:
-        hops, self._hops, self._hop_names = self._hops, [], []
-        for connection in reversed(hops):
+        connection, self._connection = self._connection, None
+        if connection is not None:
             # Not a polite close: on a frozen link that waits for an answer that never comes.
             connection.abort()
-        for connection in reversed(hops):
             await connection.wait_closed()
         proxies, self._proxies = self._proxies, []
         for proxy in proxies:
@@ -414,24 +461,26 @@ class _Hop:
     port: int | None
 
 
-def proxy_command(told: asyncssh.SSHClientConnectionOptions, hop: _Hop) -> str | None:
+def proxy_command(told: asyncssh.SSHClientConnectionOptions, name: str, user: str | None) -> str | None:
     """The ProxyCommand for a host, with its tokens expanded. ValueError for a host or user that a shell would obey."""
     text = told.config.get("ProxyCommand")
     command = text.lstrip(" \t=") if isinstance(text, str) else ""  # asyncssh keeps the = of `ProxyCommand=…`
     if command.lower() in ("", "none"):
         return None
-    for word in (hop.address.name, hop.address.user or ""):
+    for word in (name, user or ""):
         if not is_safe_word(word):
             raise ValueError(f"{word!r} would be obeyed by the shell that runs ProxyCommand")
     return command
 
 
 def _parse_hop(text: str) -> _Hop:
-    """Read one `[user@]host[:port]` of a ProxyJump line."""
-    user, at, host = text.strip().rpartition("@")
+    """Read one `[user@]host[:port]` of a ProxyJump line, which may be written as an address with ssh:// before it."""
+    user, at, host = text.strip().removeprefix("ssh://").rstrip("/").rpartition("@")
     name, colon, port = host.rpartition(":")
-    if not (colon and port.isdecimal()) or name.count(":"):
+    is_bracketed = name.startswith("[") and name.endswith("]")
+    if not (colon and port.isdecimal()) or (name.count(":") and not is_bracketed):
         name, port = host, ""
+    name = name.removeprefix("[").removesuffix("]")
     return _Hop(HostAddress(name, user if at else None), int(port) if port else None)
 
 
