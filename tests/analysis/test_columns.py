@@ -49,6 +49,7 @@ def test_figures_come_back_as_they_went_in(parts: list[tuple[float | list[float]
         expected.append(88.8)
     assert len(column) == len(expected)
     assert _same(list(column), expected)
+    assert _same(column.every(), expected)
     assert _same(column.numbers().tolist(), expected)
     assert _same(column.numbers(slice(1, 3)).tolist(), expected[1:3])
 

@@ -6,13 +6,19 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from specmon.analysis.combine import estimate_of
+from specmon.analysis.combine import combine_levels, estimate_of
 from specmon.analysis.delivery import Delivery
 from specmon.analysis.estimate import estimate_from
+from specmon.analysis.spread import median_of
 from specmon.analysis.uncertainty import Influences, LogError, block_length, coefficients_for, influences_of
 
 from .runs import Recorder
+
+_SPEEDS = st.just(88.8) | st.floats(60.0, 90.0).map(lambda speed: round(speed, 2))
+_ACCEPTS = st.just(2.1) | st.sampled_from([2.0, 2.25, math.nan])
 
 
 @pytest.mark.parametrize(
@@ -102,6 +108,30 @@ def test_long_levels_are_estimated_as_short_ones(monkeypatch: pytest.MonkeyPatch
     assert short.influences is not None
     assert long.influences is not None
     assert long.influences.coefficients == pytest.approx(short.influences.coefficients)
+
+
+@given(st.lists(st.tuples(_SPEEDS, _ACCEPTS, st.sampled_from([500.0, 500.0, math.nan])), min_size=2, max_size=60))
+def test_columns_that_are_taken_as_a_whole_give_what_single_samples_give(
+    lines: list[tuple[float, float, float]],
+) -> None:
+    run = Recorder(is_speculative=True)
+    for tok_s, accept, context in lines:
+        run.sample(tok_s, accept=accept, context=context)
+    level = run.run.level_of("", 1)
+    assert level is not None
+    clean = level.clean
+    cycles = [1000 * a / r if r > 0 else math.nan for a, r in zip(clean.accept_len, clean.tok_s, strict=True)]
+    told = [(a, c, n) for a, c, n in zip(clean.accept_len, cycles, clean.cycles, strict=True) if a == a and c == c]
+    expected = estimate_from(1, *map(list, zip(*told, strict=True))) if told else None
+    assert estimate_of(level) == expected
+    figures = combine_levels(1, [("", level)], samples=len(lines))
+    assert figures.decode_tok_s == (None if expected is None else expected.value)
+    assert figures.cycle_ms == median_of(sorted(c for c in cycles if c == c))
+    if len(clean):
+        assert figures.context_tokens == median_of(sorted(each for each in clean.context_tokens if each == each))
+        weights = [(a * n, n) for a, n in zip(clean.accept_len, clean.cycles, strict=True) if a == a]
+        if weights:
+            assert figures.accept_len == math.fsum(a for a, _ in weights) / math.fsum(n for _, n in weights)
 
 
 def test_delivery_is_the_same_singly_and_in_batches() -> None:

@@ -188,7 +188,14 @@ class CleanColumns:
         """C of all samples."""
         if self._cycle_ms is not None:
             return self._cycle_ms
-        return [self._derived(accept, tok_s) for accept, tok_s in zip(self.accept_len, self.tok_s, strict=True)]
+        speeds, running = self.tok_s.every(), self._running
+        if running <= 0:
+            return [math.nan] * len(speeds)
+        if (accept := self.accept_len.only) is not None:
+            tokens = 1000 * accept * running
+            return [tokens / tok_s if tok_s > 0 else math.nan for tok_s in speeds]
+        pairs = zip(self.accept_len.every(), speeds, strict=True)
+        return [1000 * accept * running / tok_s if tok_s > 0 else math.nan for accept, tok_s in pairs]
 
     def _derived(self, accept_len: float, tok_s: float) -> float:
         running = self._running

@@ -64,6 +64,17 @@ class Column:
         origin = self._origin
         return (math.nan if code == _MISSING else origin + code / 100 for code in self._codes)
 
+    def every(self) -> list[float]:
+        """All figures at once: quicker than one by one, where there is room for them."""
+        if self._wide is not None:
+            return list(self._wide)
+        if self._codes is None:
+            return [self._only] * self._count
+        codes, origin = list(self._codes), self._origin
+        if _MISSING in codes:
+            return [math.nan if code == _MISSING else origin + code / 100 for code in codes]
+        return [origin + code / 100 for code in codes] if origin else [code / 100 for code in codes]
+
     def append(self, value: float) -> None:
         """Take one figure in."""
         if self._wide is not None:

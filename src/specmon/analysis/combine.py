@@ -6,9 +6,12 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
+from operator import ne
 from typing import TypeAlias
 
 from specmon.analysis.clean import Drafting
+from specmon.analysis.columns import Column
 from specmon.analysis.delivery import Delivery
 from specmon.analysis.estimate import Estimate, estimate_from, estimate_of_blocks
 from specmon.analysis.figures import Basis, LevelFigures, Throughput
@@ -27,16 +30,18 @@ def combine_levels(running: int, parts: Sequence[tuple[str, RankLevel | None]], 
     lacking = tuple(tag for tag, level in parts if level is None or not len(level.clean))
     clean = sum(len(level.clean) for level in levels)
     is_whole = bool(levels) and not lacking  # a level that only repeating ranks have is nobody's
+    cycles: list[Iterable[float] | None] = [None] * len(levels)
     if clean >= _MANY:
         cycle_ms, context_tokens, queued = _long_medians(levels)
     elif clean:
-        cycle_ms = median_of(numbers_in_order(value for level in levels for value in level.clean.every_cycle_ms()))
-        context_tokens = median_of(numbers_in_order(value for level in levels for value in level.clean.context_tokens))
-        queued = median_of(numbers_in_order(value for level in levels for value in level.clean.queue))
+        cycles = [level.clean.every_cycle_ms() for level in levels]
+        cycle_ms = _middle_of(told for told in cycles if told is not None)
+        context_tokens = _middle_of(level.clean.context_tokens for level in levels)
+        queued = _middle_of_columns([level.clean.queue for level in levels])
     else:
         cycle_ms = None
-        context_tokens = median_of(numbers_in_order(value for level in levels for value in level.recent_context))
-        queued = median_of(numbers_in_order(value for level in levels for value in level.recent_queue))
+        context_tokens = _middle_of(level.recent_context for level in levels)
+        queued = _middle_of(level.recent_queue for level in levels)
     drafting = [
         each
         for level in levels
@@ -44,7 +49,7 @@ def combine_levels(running: int, parts: Sequence[tuple[str, RankLevel | None]], 
         if each.by_position
     ]
     pooled = _pooled_by_position(drafting)
-    estimates = [estimate_of(level) for level in levels] if is_whole else []
+    estimates = [estimate_of(level, told) for level, told in zip(levels, cycles, strict=True)] if is_whole else []
     figures = figures_of(running, levels, samples=samples, decode=_sum_of(estimates), delivered=_delivered(parts))
     return replace(
         figures,
@@ -105,12 +110,16 @@ def basis_of(levels: Sequence[RankLevel]) -> Basis:
     )
 
 
-def estimate_of(level: RankLevel) -> Estimate | None:
-    """Decode throughput of one rank's level; None without a cycle time."""
-    if len(level.clean) >= _MANY:
+def estimate_of(level: RankLevel, cycle_ms: Iterable[float] | None = None) -> Estimate | None:
+    """Decode throughput of one rank's level; None without a cycle time. `cycle_ms`: its cycles, if they are at hand."""
+    clean = level.clean
+    if len(clean) >= _MANY:
         return _long_estimate(level)
-    columns = zip(level.clean.accept_len, level.clean.every_cycle_ms(), level.clean.cycles, strict=True)
-    told = [(a, c, n) for a, c, n in columns if a == a and c == c and n > 0]
+    own = list(clean.every_cycle_ms() if cycle_ms is None else cycle_ms)
+    accept, cycles = clean.accept_len.every(), clean.cycles.every()
+    if (clean.cycles.only or 0) > 0 and not _has_gaps(own) and not _has_gaps(accept):
+        return estimate_from(level.running, accept, own, cycles)
+    told = [(a, c, n) for a, c, n in zip(accept, own, cycles, strict=True) if a == a and c == c and n > 0]
     if not told:
         return None
     return estimate_from(level.running, *zip(*told, strict=True))
@@ -156,14 +165,14 @@ def prefill_share(levels: Sequence[RankLevel]) -> float | None:
 def _throughput(levels: Sequence[RankLevel]) -> Throughput:
     if any(len(level.clean) >= _MANY for level in levels):
         return _long_throughput(levels)
-    columns = [sorted(level.clean.tok_s) for level in levels]
+    columns = [sorted(level.clean.tok_s.every()) for level in levels]
     median = _total([median_of(column) for column in columns])
     mean = _total([math.fsum(column) / len(column) for column in columns])
     if len(columns) > 1:
-        instants = [list(level.clean.at) for level in levels]
-        if any(other != instants[0] for other in instants[1:]):
+        instants = levels[0].clean.at.every()
+        if any(level.clean.at.every() != instants for level in levels[1:]):
             return Throughput(median=median, mean=mean)
-        ordered = sorted(map(math.fsum, zip(*(level.clean.tok_s for level in levels), strict=True)))
+        ordered = sorted(map(math.fsum, zip(*(level.clean.tok_s.every() for level in levels), strict=True)))
     else:
         ordered = columns[0]
     return Throughput(
@@ -241,7 +250,11 @@ def _accept_sums(level: RankLevel) -> tuple[float, float]:
         from specmon.analysis.longlevel import weighted
 
         return weighted(level.clean)
-    pairs = [(a, n) for a, n in zip(level.clean.accept_len, level.clean.cycles, strict=True) if a == a and n > 0]
+    accept, cycles = level.clean.accept_len, level.clean.cycles
+    if (a := accept.only) is not None and (n := cycles.only) is not None:
+        # A correctly rounded sum of equal figures is their product with their number.
+        return (a * n * len(level.clean), n * len(level.clean)) if a == a and n > 0 else (0.0, 0.0)
+    pairs = [(a, n) for a, n in zip(accept.every(), cycles.every(), strict=True) if a == a and n > 0]
     return math.fsum(a * n for a, n in pairs), math.fsum(n for _, n in pairs)
 
 
@@ -285,6 +298,8 @@ def _prompt_share(levels: Sequence[RankLevel], *, is_clean: bool) -> float | Non
             sums = prompt_sums(level.clean)
             prompt, generated = prompt + sums[0], generated + sums[1]
             continue
+        if is_clean and (only := level.clean.prompt_tok_s.only) is not None and only != only:
+            continue
         pairs = zip(level.clean.prompt_tok_s, level.clean.tok_s, strict=True) if is_clean else level.recent_prompt_tok_s
         for prompt_tok_s, tok_s in pairs:
             if prompt_tok_s == prompt_tok_s:
@@ -304,7 +319,25 @@ def graph_of(levels: Sequence[RankLevel], *, is_clean: bool) -> str:
 
 def numbers_in_order(values: Iterable[float]) -> list[float]:
     """Those that are no NaN."""
-    return sorted(value for value in values if value == value)
+    return sorted([value for value in values if value == value])
+
+
+def _middle_of(columns: Iterable[Iterable[float]]) -> float | None:
+    """The median of all their figures that are no NaN."""
+    return median_of(numbers_in_order(chain.from_iterable(columns)))
+
+
+def _middle_of_columns(columns: Sequence[Column]) -> float | None:
+    """The same; as often as not all figures are one."""
+    first = columns[0].only
+    if first is not None and all(len(column) and column.only == first for column in columns):
+        return first
+    return _middle_of(column.every() for column in columns)
+
+
+def _has_gaps(values: Sequence[float]) -> bool:
+    """Whether some figure is NaN."""
+    return any(map(ne, values, values))
 
 
 def _total(values: Sequence[float | None]) -> float | None:

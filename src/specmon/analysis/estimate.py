@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import mul
 
 from specmon.analysis.spread import Ranked, median_of, quantile_of
 from specmon.analysis.uncertainty import Influences, block_length, influences_of
@@ -34,9 +35,9 @@ class Estimate:
 class BlockSums:
     """What blocks of neighbouring samples add up to; every block has the same number of them, but for the last."""
 
-    accept: list[float]  # of A x cycles
-    cycles: list[float]
-    signs: list[float]  # of sign(C - median)
+    accept: Sequence[float]  # of A x cycles
+    cycles: Sequence[float]
+    signs: Sequence[float]  # of sign(C - median)
 
 
 def decode_throughput(running: float, accept_len: float, cycle_ms: float) -> float:
@@ -54,8 +55,10 @@ def estimate_from(
         return None
     count = len(ordered)
     length = block_length(count)
-    products = [a * n for a, n in zip(accept, cycles, strict=True)]
+    products = list(map(mul, accept, cycles))
     signs = [(c > middle) - (c < middle) for c in cycle_ms]
+    if length == 1:
+        return estimate_of_blocks(running, BlockSums(products, cycles, signs), ordered, middle)
     starts = range(0, count, length)
     sums = BlockSums(
         [math.fsum(products[start : start + length]) for start in starts],
