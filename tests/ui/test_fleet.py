@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from itertools import pairwise
 
@@ -16,11 +17,13 @@ from specmon.ui.fleet import FleetScreen
 from specmon.ui.help import HelpScreen
 from specmon.ui.panels.fleet import FleetTable, columns_for, shortened
 from specmon.ui.panels.others import Others
+from specmon.ui.panels.verdict import VerdictBand
 
 from .conftest import SnapCompare
 from .feeds import StillFeed
 from .fleets import fleet, row
 from .frames import frame, text
+from .test_news import NewsFeed
 
 SIZES = [(40, 12), (80, 24), (200, 60)]
 
@@ -273,3 +276,22 @@ async def _press_f(pilot: Pilot[None]) -> None:
 def test_fleet_screen(picture_matches: SnapCompare) -> None:
     app = SpecmonApp(StillFeed(fleet()), theme="specmon-dark")
     assert picture_matches(app, terminal_size=(120, 40), run_before=_press_f)
+
+
+@pytest.mark.parametrize("key", ["escape", "d"])
+async def test_panels_behind_the_table_rest_and_are_up_to_date_when_it_goes(key: str) -> None:
+    feed = NewsFeed()
+    feed.picture = fleet()
+    app = SpecmonApp(feed, interval_s=3600)  # no beat comes in this test
+    async with app.run_test(size=(120, 40)) as pilot:
+        await opened(pilot)
+        before = feed.picture.version
+        feed.show(replace(feed.picture, headline=replace(feed.picture.headline, word="ANOTHER WORD")))
+        async with asyncio.timeout(60):
+            while app.snapshot.version == before:  # until the quiet has lasted long enough
+                feed.news.set()
+                await asyncio.sleep(0.05)
+        assert app.main.query_one(VerdictBand).snapshot.version == before
+        await pilot.press(key)
+        await pilot.pause()
+        assert "ANOTHER WORD" in text(app)

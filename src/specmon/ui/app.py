@@ -192,7 +192,8 @@ class SpecmonApp(TimeApp):
         dashboard.is_patient = False
         with self.batch_update():  # no frame shows half of it
             began = loop.time()
-            while dashboard.hand_next():
+            # Behind the table of all servers the panels wait: nobody sees them.
+            while not self._is_covered and dashboard.hand_next():
                 if loop.time() - began > _SLICE_S:
                     await asyncio.sleep(0)
                     began = loop.time()
@@ -230,7 +231,7 @@ class SpecmonApp(TimeApp):
 
     def watch_snapshot(self, snapshot: Snapshot) -> None:
         """Keys that only a replay has come and go with it."""
-        if self._fleet is not None and self._fleet is self.screen:
+        if self._is_covered and self._fleet is not None:
             self._fleet.show(snapshot)
         bar = self.main.query_one(KeyBar)
         is_replay, has_fleet = self._feed.controls is not None, len(snapshot.fleet) > 2
@@ -351,8 +352,18 @@ class SpecmonApp(TimeApp):
         if isinstance(self.screen, FleetScreen):
             return
         chosen = self._fleet.chosen if self._fleet is not None else None
-        self._fleet = FleetScreen(self._look, self.snapshot, self._put, chosen)
+        self._fleet = FleetScreen(self._look, self.snapshot, self._put, chosen, gone=self._uncover)
         self.push_screen(self._fleet)
+
+    @property
+    def _is_covered(self) -> bool:
+        return self._fleet is not None and self._fleet is self.screen
+
+    def _uncover(self) -> None:
+        """Hand the panels the pictures that they missed."""
+        if not self._is_covered and (dashboard := self.main.query_one_optional(Dashboard)) is not None:
+            while dashboard.hand_next():
+                pass
 
     def _put(self, key: str, side: Role) -> None:
         """Let a server stand on a side; a picture that is held is not that pair's."""

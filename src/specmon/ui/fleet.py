@@ -33,11 +33,14 @@ class FleetScreen(Screen[None]):
         Binding("escape,f", "dismiss", "Back to the comparison", id="fleet.back"),
     ]
 
-    def __init__(self, look: Look, snapshot: Snapshot, put: Put, chosen: str | None = None) -> None:
-        """`put` lets a server stand on a side; `chosen` is the row to begin at."""
+    def __init__(
+        self, look: Look, snapshot: Snapshot, put: Put, chosen: str | None = None, *, gone: Callable[[], None]
+    ) -> None:
+        """`put` lets a server stand on a side; `chosen` is the row to begin at; `gone` hears when it has gone."""
         super().__init__()
         self._first = snapshot
         self._put = put
+        self._gone = gone
         self._table = FleetTable(look, chosen, id="fleet")
 
     def compose(self) -> ComposeResult:
@@ -47,6 +50,10 @@ class FleetScreen(Screen[None]):
     def on_mount(self) -> None:
         """Begin with the picture that is there; the app hands on those that come."""
         self.show(self._first)
+
+    def on_unmount(self) -> None:
+        """What it covered is to be seen again, whatever took it away."""
+        self._gone()
 
     def show(self, snapshot: Snapshot) -> None:
         """Draw another picture."""
