@@ -437,6 +437,38 @@ def serve(**given: Any) -> int:
     return run(**given)
 
 
+@cli.group(short_help="Serve the figures to other programs.")
+def export() -> None:
+    """Serve the figures to other programs."""
+
+
+@export.command("prometheus", epilog="Example: specmon export prometheus gpu01 gpu02 --reference nccl-tuned")
+@click.argument("hosts", nargs=-1, required=True, metavar="HOST...")
+@click.option(
+    "--listen",
+    metavar="ADDRESS:PORT",
+    default="127.0.0.1:9753",
+    show_default=True,
+    help="Where Prometheus finds the page; port 0 takes a free one.",
+)
+@options.sides
+@options.reference
+@options.running
+@options.formats
+@options.ssh
+@options.pages
+def export_prometheus(**given: Any) -> int:
+    """Follow servers as `connect` does, and serve their figures to Prometheus.
+
+    The page /metrics has every figure of every server (specmon_decode_tokens_per_second, specmon_accept_length_tokens,
+    ...), how a baseline stands against its reference and, of one baseline and one speculative server, the comparison.
+    Rules for alerts and a dashboard for Grafana are in the folder contrib of specmon's source. There is no login.
+    """
+    from specmon.commands.export import export_prometheus as run
+
+    return run(**given)
+
+
 @cli.group(short_help="Record baselines with their conditions, list and compare them.")
 def reference() -> None:
     """Recorded baselines with their conditions, so that a baseline that has changed is found out.

@@ -14,6 +14,7 @@ import click
 
 from specmon.captures.writer import make_folder
 from specmon.commands.connect import found_channels, named_channels
+from specmon.commands.loop import run_whole
 from specmon.commands.page_access import PageOptions, page_access
 from specmon.commands.places import Hosts, SshOptions
 from specmon.commands.recording import recorder_of
@@ -64,7 +65,7 @@ def capture(
             feed = _TellingFeed(session, channels, recorder, tellers)
             return await _until_over(feed, recorder, for_s, len(channels), out)
 
-    return asyncio.run(run())
+    return run_whole(run())
 
 
 def is_host(word: str) -> bool:

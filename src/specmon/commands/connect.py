@@ -18,6 +18,7 @@ from specmon.commands.behind import conditions_of, conditions_on, counters_of
 from specmon.commands.choosing import choose_sides
 from specmon.commands.dialects import reader_of
 from specmon.commands.handover import Notify, chosen_webhook
+from specmon.commands.loop import run_whole
 from specmon.commands.page_access import PageOptions, page_access
 from specmon.commands.places import Hosts, SshOptions, open_source, parse_sides, resolved
 from specmon.commands.progress import waiting
@@ -80,8 +81,12 @@ def connect(
     interval_s: float,
     theme: str | None,
     is_ascii: bool,
+    present: Callable[[LiveFeed], Awaitable[int]] | None = None,
 ) -> int:
-    """Follow servers until the user quits; 2 when none of them can ever be followed."""
+    """Follow servers until the user quits; 2 when none of them can ever be followed.
+
+    `present` runs the feed; without it there is a screen, or plain lines where there is no terminal.
+    """
     if from_start and is_all:
         raise ConfigError("--from-start and --all exclude each other: leave one out.")
     access = page_access(pages, first_host=hosts[0], environ=os.environ)
@@ -113,31 +118,40 @@ def connect(
             else:
                 machines = [machine_of(host, open_hosts) for host in hosts]
                 found, absent = await survey_soon(machines, is_asking=lambda: prompt.is_asking)
-                is_asked = not is_plain and has_screen()
+                is_asked = present is None and not is_plain and has_screen()
                 channels = await chosen_of(
-                    session, found, backfill_bytes=backfill_bytes, can_choose_later=is_asked, access=access
+                    session,
+                    found,
+                    backfill_bytes=backfill_bytes,
+                    can_choose_later=is_asked or present is not None,
+                    access=access,
                 )
                 arrivals = [
                     arrival_of(session, machine, f"{len(channels) + number}", backfill_bytes, access)
                     for number, machine in enumerate(absent, start=1)
                 ]
-                if found.choice.rivals:
+                if found.choice.rivals and present is not None:
+                    click.echo(f"specmon: {visible(rivals_sentence(found.choice))}", err=True)
+                elif found.choice.rivals:
                     asking = asyncio.create_task(choose_sides(prompt, session, found, channels))
             recorder = None if record is None else recorder_of(record, session, channels)
             feed = LiveFeed(session, channels, clock=time.time, recorder=recorder, past=depth, arrivals=arrivals)
-            if is_plain or not has_screen():
+            if present is not None or is_plain or not has_screen():
                 feed.telling = partial(_warn, session)
             try:
-                status = await show(
-                    feed,
-                    is_plain=is_plain,
-                    interval_s=interval_s,
-                    theme=theme,
-                    is_ascii=is_ascii,
-                    prompt=prompt,
-                    notify=notify,
-                    folders=reference_places(reference),
-                )
+                if present is not None:
+                    status = await present(feed)
+                else:
+                    status = await show(
+                        feed,
+                        is_plain=is_plain,
+                        interval_s=interval_s,
+                        theme=theme,
+                        is_ascii=is_ascii,
+                        prompt=prompt,
+                        notify=notify,
+                        folders=reference_places(reference),
+                    )
             finally:
                 if asking is not None:
                     asking.cancel()
@@ -150,7 +164,7 @@ def connect(
                 click.echo(f"specmon: {visible(reason)}", err=True)
             return 2 if len(feed.refusals) == len(channels) + len(arrivals) else status
 
-    return asyncio.run(run())
+    return run_whole(run())
 
 
 def _warn(session: Session, key: str, reason: str) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 import time
 
 from specmon.captures.reader import open_capture
 from specmon.commands.connect import chosen_channels
+from specmon.commands.loop import run_whole
 from specmon.commands.reference import other_references, reference_places
 from specmon.commands.show import has_screen, show
 from specmon.commands.survey import choose, survey
@@ -59,4 +59,4 @@ def demo(*, speed: float, is_plain: bool, interval_s: float, theme: str | None, 
                 is_utc=True,
             )
 
-    return asyncio.run(run())
+    return run_whole(run())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -10,6 +9,7 @@ from datetime import UTC, datetime
 import click
 
 from specmon.commands.connect import reach, rivals_sentence
+from specmon.commands.loop import run_whole
 from specmon.commands.places import Hosts, SshOptions
 from specmon.commands.progress import waiting
 from specmon.commands.survey import (
@@ -44,7 +44,7 @@ def discover(*, hosts: Sequence[str], form: str, ssh: SshOptions) -> int:
                 choice = choose(found)
                 return found, choice, await finished_run(choice, found)
 
-    found, choice, ended = asyncio.run(run())
+    found, choice, ended = run_whole(run())
     if form == "json":
         click.echo(json.dumps(as_json(found, choice, ended), indent=2))
     else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 from collections.abc import Sequence
@@ -10,6 +9,7 @@ from collections.abc import Sequence
 import click
 
 from specmon.commands.checkup import Check, check_host
+from specmon.commands.loop import run_whole
 from specmon.commands.page_access import PageOptions, page_access
 from specmon.commands.places import Hosts, SshOptions
 from specmon.commands.survey import THIS_MACHINE, machine_of
@@ -37,7 +37,7 @@ def doctor(*, hosts: Sequence[str], form: str, ssh: SshOptions, pages: PageOptio
                         print_check(check)
         return results
 
-    results = asyncio.run(run())
+    results = run_whole(run())
     faults = sum(check.state == "fault" for checks in results.values() for check in checks)
     if form == "json":
         click.echo(

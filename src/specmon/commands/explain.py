@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable
@@ -13,6 +12,7 @@ from typing import Literal
 import click
 
 from specmon.commands.dialects import found_dialects
+from specmon.commands.loop import run_whole
 from specmon.commands.places import Hosts, SshOptions, expanded, local_folder, open_source
 from specmon.errors import ConfigError
 from specmon.formats.explaining import FAMILIAR, KIND_WORDS, OTHER, UNPARSED, ExplainedLine, Explainer
@@ -64,7 +64,7 @@ def explain(
         if one.fault:
             click.echo(f"specmon: {visible(one.fault)}", err=True)
     account = _Account(limit)
-    asyncio.run(_read(log, ssh, Explainer(one.dialect for one in found if one.dialect is not None), account))
+    run_whole(_read(log, ssh, Explainer(one.dialect for one in found if one.dialect is not None), account))
     account.shown.sort(key=lambda line: line.number)
     if form == "json":
         click.echo(json.dumps(_document(log, account), indent=2, ensure_ascii=False))

@@ -73,9 +73,9 @@ def _finished(reading: Coroutine[object, None, list[str]], given: Given) -> list
         except StopIteration as end:
             unread: list[str] = end.value
             return unread
-    import asyncio
+    from specmon.commands.loop import run_whole
 
-    return asyncio.run(reading)
+    return run_whole(reading)
 
 
 def _is_at_hand(address: SourceAddress) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import platform
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -14,6 +13,7 @@ import click
 
 from specmon.captures.reader import CapturedLog, is_capture, life_at, open_capture
 from specmon.commands.dialects import reader_of
+from specmon.commands.loop import run_whole
 from specmon.commands.metrics import attach_metrics
 from specmon.commands.places import Hosts, SshOptions, local_folder, open_source, resolved
 from specmon.commands.span import chosen_window, newest_of_files
@@ -84,7 +84,7 @@ def measure(wanted: Wanted, ssh: SshOptions, *, is_forced: bool, now: datetime) 
         warm_up_s=wanted.warm_up_s,
         is_watched=False,
     )
-    found = asyncio.run(_read_all(session, given, ssh))
+    found = run_whole(_read_all(session, given, ssh))
     attach_metrics(session, (), window=window)
     return [
         Measured(

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from specmon.captures.reader import Arrivals, Capture, CapturedLog, is_capture, open_capture
 from specmon.commands.dialects import reader_of
+from specmon.commands.loop import run_whole
 from specmon.commands.metrics import GivenMetrics, clock_shift, metrics_by_server, pages_of, read_metrics
 from specmon.commands.places import (
     Hosts,
@@ -160,7 +161,7 @@ def replay(
                 is_utc=bool(cast.captures) and all(each.manifest.clock == "utc" for each in cast.captures),
             )
 
-    return asyncio.run(play())
+    return run_whole(play())
 
 
 def _looks(log: ReplayLog, files: Sequence[Path], window: TimeWindow | None) -> tuple[Look, ...]:

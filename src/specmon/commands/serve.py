@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import logging
 import os
 import shlex
@@ -14,10 +13,10 @@ from urllib.parse import urlsplit
 
 import click
 
+from specmon.commands.loopback import is_loopback, is_own_name
 from specmon.errors import ConfigError
 
 SCREENS = ("connect", "replay", "demo")  # the commands that have a screen to show
-_LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 def serve(*, words: tuple[str, ...], host: str, port: int) -> int:
@@ -51,16 +50,6 @@ def serve(*, words: tuple[str, ...], host: str, port: int) -> int:
     return 0
 
 
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach that address."""
-    if host in _LOCAL_NAMES:
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
 def is_own_page(host_header: str, origin: str | None, host: str) -> bool:
     """Whether a request comes from our own page, opened under a name that we serve.
 
@@ -68,8 +57,7 @@ def is_own_page(host_header: str, origin: str | None, host: str) -> bool:
     WebSocket, which no same-origin rule stops, or by a name of its own that it makes point here (DNS rebinding). The
     first is told by `Origin`, the second by `Host`. Bound to an address that others reach, names are the user's affair.
     """
-    named = urlsplit(f"//{host_header}").hostname or ""
-    if is_loopback(host) and not is_loopback(named):
+    if is_loopback(host) and not is_own_name(host_header):
         return False
     return origin is None or urlsplit(origin).netloc == host_header
 

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 import click
 
+from specmon.commands.loop import run_whole
 from specmon.commands.places import Hosts, SshOptions, open_source, resolved
 from specmon.commands.tail_output import LineOutput, Teller, printed, short_names
 from specmon.errors import ConfigError
@@ -33,7 +34,7 @@ def tail(*, sources: Sequence[str], from_start: bool, backfill: int | None, ssh:
     if from_start and backfill is not None:
         raise ConfigError("--from-start and --backfill exclude each other: leave one out.")
     given = [parse_source(text) for text in sources]
-    return asyncio.run(_tail(given, None if from_start else backfill or 0, ssh))
+    return run_whole(_tail(given, None if from_start else backfill or 0, ssh))
 
 
 async def _tail(given: Sequence[SourceAddress], backfill_bytes: int | None, ssh: SshOptions) -> int:

@@ -32,6 +32,7 @@ def fleet_row(view: ServerView, trust: TrustView, side: Role | None = None) -> F
         delivered_tok_s=level.delivered_tok_s if level is not None else None,
         accept_len=level.accept_len if level is not None and view.role is Role.SPECULATIVE else None,
         deviation=trust.deviation if is_baseline else None,
+        trust=trust.state if is_baseline else Trust.NO_REFERENCE,
         age_s=view.age_s,
         is_stale=view.is_stale,
         side=side,

@@ -386,6 +386,7 @@ class FleetRow:
     delivered_tok_s: float | None = None
     accept_len: float | None = None
     deviation: float | None = None  # of a baseline: measured / reference - 1
+    trust: Trust = Trust.NO_REFERENCE  # of a baseline
     age_s: float | None = None  # of the newest sample; None: nobody knows
     is_stale: bool = False
     side: Role | None = None  # where it stands in the comparison that is shown

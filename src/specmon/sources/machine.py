@@ -9,7 +9,7 @@ import signal
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from specmon.errors import SourceLost, SourceRefused
 from specmon.sources.converse import READ_BYTES as READ_BYTES
@@ -18,6 +18,7 @@ from specmon.sources.converse import converse
 from specmon.sources.tls import TlsCheck
 
 _ENDING_S = 2.0  # a command whose reader has gone may take so long to end
+ENDING = "ending a command"  # the name of a task that nobody may cancel: it ends by itself, and soon
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,11 +127,11 @@ class ThisMachine:
         try:
             yield _LocalStream(process)
         finally:
-            ending = asyncio.create_task(_end(process))
+            ending = asyncio.create_task(_end(process), name=ENDING)
             try:
                 await asyncio.shield(ending)
             except asyncio.CancelledError:
-                await asyncio.wait([ending])  # a cancelled reader leaves no process behind either
+                await _finished(ending)  # a cancelled reader leaves no process behind either
                 raise
 
     async def _start(self, command: str, stdin: int) -> asyncio.subprocess.Process:
@@ -150,9 +151,10 @@ class ThisMachine:
             return await asyncio.shield(starting)
         except asyncio.CancelledError:
             # asyncio (3.11) forgets the pipes of a process whose start is cancelled: start it, then end it.
-            await asyncio.wait([starting])
+            await _finished(starting)
             if not starting.cancelled() and starting.exception() is None:
-                await _end(starting.result())  # it may have started something already
+                # It may have started something already.
+                await _finished(asyncio.create_task(_end(starting.result()), name=ENDING))
             raise
         except OSError as error:
             raise SourceLost(f"{self.name}: no shell ({error.strerror or error})") from error
@@ -200,6 +202,13 @@ class _LocalStream:
     async def read_error(self) -> bytes:
         assert self._process.stderr is not None
         return await self._process.stderr.read(READ_BYTES)
+
+
+async def _finished(task: asyncio.Task[Any]) -> None:
+    """Wait for a task that ends soon, however often the one who waits is cancelled meanwhile."""
+    while not task.done():
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.wait([task])
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
