@@ -132,6 +132,53 @@ async def test_key_that_is_revoked_is_no_question(sshd: Sshd, known: Path) -> No
     assert not answers.asked
 
 
+async def test_key_that_is_known_only_as_revoked_is_no_question(sshd: Sshd, known: Path) -> None:
+    known.parent.mkdir()
+    known.write_text(f"@revoked [{HOST}]:{sshd.port} {sshd.host_key_line}\n")
+    answers = Answers("once")
+    async with SshHost(HOST, settings_of(sshd, known), prompt=answers) as host:
+        with pytest.raises(SourceRefused, match="revoked"):
+            await host.connect()
+    assert not answers.asked
+
+
+async def test_key_of_the_address_vouches_for_no_name(sshd: Sshd, known: Path) -> None:
+    """Whoever can forge a name may have a host of his own that the user knows by its address."""
+    async with SshHost("localhost", replace(sshd.settings, known_hosts=(sshd.known_hosts,))) as host:
+        with pytest.raises(SourceRefused, match="localhost: host key unknown"):
+            await host.connect()
+
+
+@pytest.mark.parametrize("line", ["@bogus * x", "one-word", "@revoked", "|1|?|? ssh-ed25519 AAAA", "\xff\x00 \x01"])
+async def test_line_that_is_none_does_not_spoil_the_others(sshd: Sshd, known: Path, line: str) -> None:
+    known.parent.mkdir()
+    known.write_text(f"{line}\n{sshd.known_hosts.read_text()}", encoding="latin-1")
+    async with SshHost(HOST, settings_of(sshd, known)) as host:
+        assert (await host.run("echo hi")).stdout == b"hi\n"
+
+
+@pytest.mark.parametrize("file", ["%d/.ssh/%h_%p_%n_%%", "~/.ssh/%h_%p_%n_%%", "${HOME}/.ssh/%h_%p_%k_%%"])
+async def test_name_of_the_known_hosts_file_may_hold_tokens(
+    sshd: Sshd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / ".ssh").mkdir()
+    (tmp_path / ".ssh" / f"127.0.0.1_{sshd.port}_gpu1_%").write_bytes(sshd.known_hosts.read_bytes())
+    config = sshd.config(
+        "tokens", f"Host gpu1\n  HostName 127.0.0.1\n  Port PORT\n  IdentityFile KEY\n  UserKnownHostsFile {file}\n"
+    )
+    async with SshHost("gpu1", SshSettings(config_file=config, use_agent=False)) as host:
+        assert (await host.run("echo hi")).stdout == b"hi\n"
+
+
+@pytest.mark.parametrize("line", ["IdentityFile /no/key", "IdentityFile KEY.pub", "CertificateFile /no/cert"])
+async def test_key_that_only_other_machines_have_is_passed_over(sshd: Sshd, line: str) -> None:
+    text = f"Host gpu1\n  HostName 127.0.0.1\n  Port PORT\n  UserKnownHostsFile KNOWN\n  {line}\n  IdentityFile KEY\n"
+    config = sshd.config("passed_over", text)
+    async with SshHost("gpu1", SshSettings(config_file=config, use_agent=False)) as host:
+        assert (await host.run("echo hi")).stdout == b"hi\n"
+
+
 async def test_key_of_a_jump_host_is_asked_about_by_its_name(sshd: Sshd, known: Path) -> None:
     alias = "Host NAME\n HostName 127.0.0.1\n Port PORT\n IdentityFile KEY\n HostKeyAlias NAME\n"
     config = sshd.config(
@@ -145,7 +192,7 @@ async def test_key_of_a_jump_host_is_asked_about_by_its_name(sshd: Sshd, known: 
         ["jump host near", " this host key is not on record"],
         ["far", " this host key is not on record"],
     ]
-    assert known.read_text().splitlines() == [f"[far]:{sshd.port} {' '.join(sshd.host_key_line.split()[:2])}"]
+    assert known.read_text().splitlines() == [f"far {' '.join(sshd.host_key_line.split()[:2])}"]
 
 
 async def test_file_that_cannot_be_written_is_told(sshd: Sshd, tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from specmon.sources.machine import READ_BYTES, CommandResult, IsWhole
 from specmon.sources.proxy_command import ProxyCommand, is_safe_word
 from specmon.sources.ssh_config import explained
 from specmon.sources.ssh_errors import channel_error, connect_error, forwarding_error, hand_command, wants_answer
+from specmon.sources.ssh_keys import Keys, present_keys
 from specmon.sources.ssh_login import (
     KeyKnowledge,
     LoginClient,
@@ -33,9 +34,9 @@ from specmon.sources.ssh_login import (
     Question,
     ask_passphrase,
     key_name,
-    trusted_keys,
 )
 from specmon.sources.tls import TlsCheck
+from specmon.sources.trusted_keys import trusted_keys
 
 _MOST_BYTES = 64 << 20  # the longest answer, a list of a thousand processes, has a few
 _PROMPT_LIMIT_S = 180.0  # a person looks for the phone and types a code
@@ -332,7 +333,12 @@ class SshHost:
             self._last_jump = jump
             tunnel = None if jump is None else await self._through(jump)
             patience_s = _PROMPT_LIMIT_S if prompt else 0.0
-            trusted = trusted_keys(settings.known_hosts or told.known_hosts, knowledge)
+            trusted = trusted_keys(settings.known_hosts or told.known_hosts, knowledge, told, name)
+            keys: Keys = (
+                {"client_keys": [str(path) for path in settings.client_keys]}
+                if settings.client_keys
+                else present_keys(told)
+            )
 
             async def log_in(asked: LoginClient) -> asyncssh.SSHClientConnection:
                 return await asyncssh.connect(
@@ -341,7 +347,7 @@ class SshHost:
                     sock=None if proxy is None else proxy.socket,
                     known_hosts=trusted,
                     client_factory=lambda: asked,
-                    client_keys=[str(path) for path in settings.client_keys] or (),
+                    **keys,
                     passphrase=ask_passphrase(name, prompt),
                     agent_path=() if settings.use_agent else None,
                     connect_timeout=settings.connect_timeout_s + patience_s,

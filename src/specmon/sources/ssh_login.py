@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Literal
 
 import asyncssh
@@ -112,34 +111,6 @@ class LoginClient(asyncssh.SSHClient):
                 return None
             answers.append(answer)
         return answers
-
-
-def trusted_keys(known_hosts: object, knowledge: KeyKnowledge) -> Callable[[str, str, int | None], object]:
-    """A lookup of trusted keys in the user's known_hosts files.
-
-    Given as a function because asyncssh reads `UserKnownHostsFile none` as "check nothing" and stumbles over a file
-    that does not exist.
-    """
-    if isinstance(known_hosts, list | tuple) and known_hosts:
-        files = [Path(str(name)).expanduser() for name in known_hosts]
-    elif isinstance(known_hosts, str) and known_hosts:
-        files = [Path(known_hosts).expanduser()]
-    elif known_hosts is None:
-        files = []
-    else:
-        files = [Path("~/.ssh/known_hosts").expanduser(), Path("/etc/ssh/ssh_known_hosts")]
-    knowledge.files = [str(path) for path in files]
-
-    def look_up(host: str, addr: str, port: int | None) -> object:
-        knowledge.asked_for = host, port
-        readable = [str(path) for path in files if path.is_file()]
-        if not readable:
-            return [], [], []
-        found = asyncssh.match_known_hosts(asyncssh.read_known_hosts(readable), host, addr, port)
-        knowledge.has_record = bool(found[0])
-        return found[:3]  # keys, authorities, revoked keys
-
-    return look_up
 
 
 def ask_passphrase(host: str, prompt: Prompt | None) -> Callable[[str], Awaitable[str | None]] | None:
