@@ -1,4 +1,4 @@
-"""How a signed share is written, for every screen and report."""
+"""How a share is written, for every screen and report."""
 
 from __future__ import annotations
 
@@ -8,3 +8,8 @@ def signed_percent(share: float, digits: int = 1) -> str:
     size = f"{abs(share) * 100:.{digits}f}"
     sign = "" if not float(size) else "−" if share < 0 else "+"
     return f"{sign}{size} %"
+
+
+def percent(share: float, digits: int = 0) -> str:
+    """ "29 %", "0.5 %". `share` is finite and not below 0, 0.5 for 50 %."""
+    return f"{share * 100:.{digits}f} %"

@@ -64,7 +64,7 @@ def test_words_name_what_moved_largest_first(before: Standing, now: Standing, wo
         (
             Standing(2.10, 27.7, {"verify": 26.5, "draft": 0.6}, 27.6),
             "2.10 tokens a cycle gain 2.10×, a cycle of 27.7 ms instead of 15.9 ms costs 1.74×; "
-            "verify takes 26.5 ms of it (96%), 1.67 times a baseline step by its throughput",
+            "verify takes 26.5 ms of it (96 %), 1.67 times a baseline step by its throughput",
         ),
         (Standing(1.0, 12.0), "1.00 tokens a cycle gain 1.00×, a cycle of 12.0 ms instead of 15.9 ms gains 1.32×"),
     ],

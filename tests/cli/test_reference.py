@@ -101,7 +101,7 @@ def test_two_starts_of_one_server_are_two_sessions(specmon: Specmon, here: Path)
     second = specmon("reference", "record", "h200", str(TIMER))
     assert second.status == 0, second.err
     assert "2 sessions" in second.out
-    assert "spread 0.4% between sessions" in second.out
+    assert "spread 0.4 % between sessions" in second.out
     again = content(path)
     assert [session["level"][0]["n"] for session in again["session"]] == [240, 180]
     assert again["level"][0]["n"] == 420
@@ -133,7 +133,7 @@ def test_another_environment_is_another_reference(specmon: Specmon, here: Path) 
     assert "then, now not set" in untuned.err
     forced = specmon("reference", "record", "tuned", str(STORY), "--force")
     assert forced.status == 0
-    assert "tolerance 73%" in forced.out  # three times what 88.8 and 62.9 lie apart
+    assert "tolerance 73 %" in forced.out  # three times what 88.8 and 62.9 lie apart
     anew = specmon("reference", "record", "tuned", str(STORY), "--replace")
     assert anew.status == 0
     assert "NCCL_PROTO" not in content(here / "tuned.toml")["fingerprint"]["env"]
@@ -512,7 +512,7 @@ def test_diff_is_1_when_something_that_matters_differs(specmon: Specmon, here: P
     assert "No condition differs" in same.out
     done = specmon("reference", "diff", "tuned", str(STORY))  # the capture's last life
     assert done.status == 1
-    assert "−29.2 %, beyond 5%" in done.out
+    assert "−29.2 %, beyond 5 %" in done.out
     assert done.out.index("NCCL_PROTO: LL -> not set") < done.out.index("Noise:") < done.out.index("random_seed")
     document = json.loads(specmon("reference", "diff", "tuned", str(STORY), "--format", "json").out)
     assert document["speeds"][0]["change"] == pytest.approx(-0.292, abs=0.001)

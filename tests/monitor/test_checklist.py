@@ -85,10 +85,13 @@ def test_reference_that_is_younger_than_the_log_is_told() -> None:
 
 def test_method_is_sound_when_both_logs_are_confirmed() -> None:
     short = launch(0) + decodes(1, 12, 80.0)
-    assert points(session_of())["method"].state == "ok"
+    whole = points(session_of())["method"]
+    assert whole.state == "ok"
+    assert whole.evidence.startswith("baseline: ")
+    assert ". Speculative: " in whole.evidence
     half = points(session_of(base=short))["method"]
     assert half.state == "unknown"
-    assert "nothing to check the baseline log by" in half.evidence
+    assert "Nothing to check the baseline log by" in half.evidence
 
 
 @pytest.mark.parametrize(("client_tok_s", "state"), [(80.5, "ok"), (140.0, "failed")])
@@ -128,7 +131,7 @@ def test_speculation_is_the_only_difference(
 def test_level_is_right_when_it_is_the_load_of_both() -> None:
     point = points(session_of())["right_level"]
     assert point.state == "ok"
-    assert "100% of the baseline's samples" in point.evidence
+    assert "100 % of the baseline's samples" in point.evidence
     assert "no other load was seen" in point.evidence
 
 
@@ -137,7 +140,7 @@ def test_level_of_few_samples_is_no_evidence_unless_it_was_asked_for() -> None:
     spec = SPEC + decodes(100, 15, 800.0, running=8, accept=2.0)
     point = points(session_of(base, spec, running=8))["right_level"]
     assert point.state == "ok"
-    assert "compared at 8 running, which is 20% of the baseline's samples" in point.evidence
+    assert "compared at 8 running, which is 20 % of the baseline's samples" in point.evidence
     assert "also measured on both: 1 (1.25×)" in point.evidence
     others = BASE + "".join(decodes(100 * each, 30, 80.0 * each, running=each) for each in (2, 3, 4))
     assert points(session_of(others))["right_level"].state == "unknown"

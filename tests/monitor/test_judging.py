@@ -249,7 +249,7 @@ def test_spread_between_sessions_of_the_reference_widens_the_interval() -> None:
     assert narrow is not None
     assert wide is not None
     assert wide[1] - wide[0] > 5 * (narrow[1] - narrow[0])
-    assert "sessions of reference tuned differ by 2.0%; the interval holds that" in found[1].reasons
+    assert "sessions of reference tuned differ by 2.0 %; the interval holds that" in found[1].reasons
     assert found[2].sentence.endswith("sessions of the reference differ too much for any number of samples to decide")
     assert [judged.against.verdict for judged in found if judged.against] == ["faster", "faster", "cannot tell"]
 
@@ -301,7 +301,7 @@ def test_phases_of_the_probe_enter_the_attribution() -> None:
     assert speculative is not None
     told = attribution_of(judged.comparison, baseline, speculative)
     assert told is not None
-    assert "; verify takes 26.5 ms of it (96%), " in told
+    assert "; verify takes 26.5 ms of it (96 %), " in told
 
 
 def test_sums_over_different_numbers_of_ranks_are_no_ratio() -> None:

@@ -71,7 +71,7 @@ def test_server_without_a_decode_line_shows_what_its_page_says() -> None:
     session.attach_page("1", SGLANG)
     assert view_of(session).page == PageGauges(running=3, queue=7, kv_usage=0.9)
     assert view_of(session).no_data_reason == (
-        f"{before.no_data_reason}; its metrics page: 3 running, 7 waiting, KV cache 90%"
+        f"{before.no_data_reason}; its metrics page: 3 running, 7 waiting, KV cache 90 %"
     )
 
 

@@ -62,7 +62,7 @@ def test_the_identity_is_checked_on_both_sides(story: Snapshot) -> None:
         assert view is not None
         assert view.phases.identity is not None
         assert view.phases.identity.is_ok
-        assert "agrees within 0.1%" in view.phases.identity.text
+        assert "agrees within 0.1 %" in view.phases.identity.text
 
 
 def test_verify_is_told_in_steps_of_the_measured_decode_phase(story: Snapshot) -> None:

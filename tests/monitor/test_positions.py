@@ -59,7 +59,7 @@ def test_cycles_without_a_draft_are_named_where_the_sum_does_not_fit() -> None:
     view = acceptance_view(life(), "llama.cpp", figures)
     assert view.is_sum_ok is False
     assert view.reason == (
-        "the accept length is 1.40: the positions are of the 50% of the cycles that had a draft, the accept length is "
+        "the accept length is 1.40: the positions are of the 50 % of the cycles that had a draft, the accept length is "
         "of all"
     )
 

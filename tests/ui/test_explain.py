@@ -52,6 +52,17 @@ async def test_explanations_fit_every_terminal(size: tuple[int, int], ascii_only
             assert not ascii_only or "\n".join(rows).isascii()
 
 
+async def test_the_verdict_tells_how_its_speed_up_is_made_and_a_margin_stays_right_of_the_title_row() -> None:
+    app = SpecmonApp(StillFeed(STORY))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot, "x")
+        rows = frame(app)
+        assert shown_figure(app) == "comparison.verdict"
+        assert rows[0].endswith(" ")
+        for label in ("formula   R spec / R base", "interval  95 %: ", "samples   "):
+            assert any(label in row for row in rows), label
+
+
 async def test_keys_go_through_all_figures_and_round() -> None:
     app = SpecmonApp(StillFeed(STORY))
     async with app.run_test(size=(80, 24)) as pilot:

@@ -51,7 +51,7 @@ def _view(change_at: int = 30, **ms: float) -> PhasesView:
     level = PhaseLevel(1, 2400, sum(ms.values()), parts)
     return PhasesView(
         source="probe", source_words="specmon-probe", shown=level, levels=(level,), windows=windows,
-        identity=IdentityCheck(True, "agrees within 0.1%: phases + other 29.86 ms, 1000·A·B/R 29.90 ms", -0.001),
+        identity=IdentityCheck(True, "agrees within 0.1 %: phases + other 29.86 ms, 1000·A·B/R 29.90 ms", -0.001),
     )  # fmt: skip
 
 
@@ -119,7 +119,7 @@ async def test_the_phases_screen_tells_all_of_it() -> None:
         shown = text(app)
         for words in (
             "29.9 ms", "28.70   96 %", "draft-extend", "verify costs 1.83 × the baseline's measured decode phase",
-            "identity agrees within 0.1%", "verify 21.0 → 28.7 ms since 16:41:13", "measured by specmon-probe",
+            "identity agrees within 0.1 %", "verify 21.0 → 28.7 ms since 16:41:13", "measured by specmon-probe",
             "spec phases over time", "verify 28.7", "decode 15.7",
         ):  # fmt: skip
             assert words in shown

@@ -48,7 +48,7 @@ async def test_without_data_every_place_says_why() -> None:
         assert "tok/s" not in shown
 
 
-@pytest.mark.parametrize(("logged", "shown"), [(None, "queue 3 (metrics)"), (0.0, "queue 0  KV 45% (metrics)")])
+@pytest.mark.parametrize(("logged", "shown"), [(None, "queue 3 (metrics)"), (0.0, "queue 0  KV 45 % (metrics)")])
 async def test_queue_of_the_metrics_page_stands_in_for_the_logs_and_says_so(logged: float | None, shown: str) -> None:
     story = pictures.healthy()
     assert story.baseline is not None

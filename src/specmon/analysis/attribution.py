@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from specmon.analysis.figures import LevelFigures, PhaseFigures
-from specmon.shares import signed_percent
+from specmon.shares import percent, signed_percent
 
 NOTICEABLE = 0.01  # a part that moved by less is not named
 
@@ -117,7 +117,7 @@ def _where(now: Standing, step: Standing) -> str:
     if not now.phases_ms or not whole:
         return ""
     phase, ms = max(now.phases_ms.items(), key=lambda item: item[1])
-    text = f"; {phase.replace('_', ' ')} takes {_ms(ms)} ms of it ({ms / whole:.0%})"
+    text = f"; {phase.replace('_', ' ')} takes {_ms(ms)} ms of it ({percent(ms / whole)})"
     if phase != "verify":
         return text
     decode = step.phases_ms.get("decode")

@@ -14,6 +14,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from specmon.shares import percent
+
 FEWEST_SETTINGS = 3
 _BEYOND = 4  # steps past the longest tested chain that are still looked at
 _MISFIT = 0.10  # relative error of a fit, beyond which nothing is concluded from it
@@ -99,12 +101,13 @@ def predict(points: Sequence[SweepPoint]) -> Prediction | str:
     fit = _fit(known)
     cycle_error = max(abs(fit.cycle_ms(each.steps) / each.cycle_ms - 1) for each in known)
     if cycle_error > _MISFIT:
-        return f"the cycle time does not grow evenly with the draft tokens (the line misses by up to {cycle_error:.0%})"
+        missed = percent(cycle_error)
+        return f"the cycle time does not grow evenly with the draft tokens (the line misses by up to {missed})"
     if fit.per_token_ms <= 0:
         return "the cycle does not get longer with more draft tokens, so the fit sees no price: try longer chains"
     accept_error = max(abs(fit.accept_of(each.steps) / each.accept_len - 1) for each in known)
     if accept_error > _MISFIT:
-        return f"the accept lengths do not follow one chance of acceptance (off by up to {accept_error:.0%})"
+        return f"the accept lengths do not follow one chance of acceptance (off by up to {percent(accept_error)})"
     errors = [fit.speed(each.steps) / (each.accept_len / each.cycle_ms) - 1 for each in known]
     misfit = max(map(abs, errors))
     tested = tuple(sorted({each.steps for each in known}))

@@ -13,6 +13,7 @@ from specmon.monitor.life import Life
 from specmon.monitor.method import ClientEvidence, Finding, findings_of
 from specmon.monitor.snapshot import CheckPoint, Difference, Trust, TrustView
 from specmon.monitor.verdict import Judged, load_of
+from specmon.shares import percent
 
 _NAMED = 6  # settings or levels that a sentence lists
 _MOST = 0.5  # share of a server's samples from which a level stands for its load
@@ -71,6 +72,7 @@ def _reproduces(trust: TrustView | None) -> CheckPoint:
 def _method(baseline: Sequence[Finding], speculative: Sequence[Finding]) -> CheckPoint:
     sides = [("baseline", baseline), ("speculative", speculative)]
     texts = [f"{side}: {'; '.join(each.text for each in _sorted(found))}" for side, found in sides if found]
+    texts[1:] = [f"{text[0].upper()}{text[1:]}" for text in texts[1:]]  # a sentence behind another
     if not texts:
         evidence = "nothing independent to check the logs by: give a client's result (--client FILE)"
         return CheckPoint("method", "unknown", evidence, _MEASURE)
@@ -80,7 +82,7 @@ def _method(baseline: Sequence[Finding], speculative: Sequence[Finding]) -> Chec
     is_checked = all(any(each.state == "ok" for each in found) for _, found in sides)
     missing = [side for side, found in sides if not found]
     if missing:
-        texts.append(f"nothing to check the {missing[0]} log by (--client FILE would be)")
+        texts.append(f"Nothing to check the {missing[0]} log by (--client FILE would be)")
     return CheckPoint("method", "ok" if is_checked else "unknown", ". ".join(texts), "" if is_checked else _MEASURE)
 
 
@@ -145,8 +147,8 @@ def _right_level(baseline: Life, speculative: Life, judged: Judged, *, is_level_
     span = judged.comparison.running_range or (running, running)
     shares = [_share(each, span) for each in counts]
     evidence = (
-        f"compared at {load_of(judged.comparison)}, which is {shares[0]:.0%} of the baseline's samples "
-        f"and {shares[1]:.0%} of the speculative server's"
+        f"compared at {load_of(judged.comparison)}, which is {percent(shares[0])} of the baseline's samples "
+        f"and {percent(shares[1])} of the speculative server's"
     )
     measured = {level.baseline.running: level for level in judged.levels if level.baseline is not None}
     inside = set(range(span[0], span[1] + 1))

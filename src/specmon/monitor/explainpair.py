@@ -9,6 +9,7 @@ from specmon.analysis.comparison import EQUAL_BAND, SAMPLES_NEEDED
 from specmon.monitor.explanation import Explanation, Formula, Unit, excess, formula, number, quotient
 from specmon.monitor.snapshot import ComparisonView, RunState, Snapshot, Trust, TrustView, Verdict
 from specmon.monitor.trustwords import tolerance_words
+from specmon.shares import percent, signed_percent
 
 _POINTS = {
     "reproduces": "the baseline is not the recorded one",
@@ -64,6 +65,8 @@ def _comparison(found: ComparisonView, snapshot: Snapshot) -> Iterator[Explanati
         ),
         word=found.verdict.value if snapshot.comparison is not None else "",
         extra=found.sentence,
+        formulas=_speedup(found),
+        interval=_interval(found),
         used=used,
     )
     speedup = _make(
@@ -139,7 +142,9 @@ def _interval(found: ComparisonView) -> str:
         f"ln(tok/s), with {joined.freedom:.0f} degrees of freedom"
     )
     between = (
-        "" if found.between is None else f", and the {found.between:.1%} by which sessions of the reference differ"
+        ""
+        if found.between is None
+        else f", and the {percent(found.between, 1)} by which sessions of the reference differ"
     )
     return f"{text}: {made}{between}"
 
@@ -301,19 +306,19 @@ def _evidence(trust: TrustView) -> Explanation:
     found = trust.evidence
     text = (
         "Whether the baseline has left its reference: a cumulative sum (CUSUM) of ln(C / C reference), less half the "
-        "tolerance a sample. At 100 % the evidence counts (200 % is the most that is kept); the baseline has diverged "
-        "when the median since the change lies beyond the tolerance as well."
+        "tolerance a sample, over the threshold from which it counts: from 1.00× on (2.00× is the most that is kept). "
+        "The baseline has diverged when the median since the change lies beyond the tolerance as well."
     )
     share = found.mounted / found.threshold if found is not None and found.threshold else None
-    told = _make("trust.evidence", "evidence of drift", text, Unit.SHARE, share)
+    told = _make("trust.evidence", "drift evidence / threshold", text, Unit.TIMES, share)
     if found is None:
         return told
     way = "slower" if found.is_slower else "faster"
-    parts = [f"towards {way}" if found.mounted else "none has mounted", f"noise {found.sigma:.2%} of the cycle"]
+    parts = [f"towards {way}" if found.mounted else "none has mounted", f"noise {percent(found.sigma, 2)} of the cycle"]
     if found.median is not None and found.beyond is not None:
-        parts.append(f"median since the change {found.median:+.1%}, needed {found.beyond:.1%}".replace("-", "−"))
+        parts.append(f"median since the change {signed_percent(found.median)}, needed {percent(found.beyond, 1)}")
     return replace(
         told,
-        formulas=quotient("sum / threshold", found.mounted, found.threshold, share, Unit.SHARE),
+        formulas=quotient("sum / threshold", found.mounted, found.threshold, share, Unit.TIMES),
         extra=", ".join(parts),
     )

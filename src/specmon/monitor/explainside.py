@@ -12,6 +12,7 @@ from specmon.monitor.explanation import Explanation, Formula, SourceLine, Unit, 
 from specmon.monitor.leftout import MEANINGS
 from specmon.monitor.ownwords import own_word
 from specmon.monitor.snapshot import LevelFigures, Role, RunState, ServerView
+from specmon.shares import percent
 
 _SIDES = ("baseline", "speculative")
 _PHASE_NOTICES = frozenset({"phases_disagree", "phases_refused", "metrics_refused"})
@@ -91,7 +92,7 @@ class _Side:
             Unit.TOK_S,
             level.delivered_tok_s,
         )
-        share = "" if level.prefill_share is None else f"prefills take {level.prefill_share:.0%} of that time"
+        share = "" if level.prefill_share is None else f"prefills take {percent(level.prefill_share)} of that time"
         yield replace(
             delivered,
             formulas=_delivered_formula(level),

@@ -15,6 +15,7 @@ from specmon.analysis.comparison import SAMPLES_NEEDED
 from specmon.clients.result import ClientResult
 from specmon.events import Covers
 from specmon.monitor.life import Life
+from specmon.shares import percent as percent_of
 from specmon.shares import signed_percent
 
 # Genuine logs of SGLang on an H200 lay within 1 % of the client on a baseline and within 4 % on speculative servers.
@@ -135,7 +136,9 @@ def _stamps(life: Life) -> Finding | None:
     if away <= _STAMPS_AGREE_WITHIN + blur:
         return Finding("ok", text)
     if away <= _STAMPS_DIFFER_FROM + blur:
-        return Finding("unknown", f"{text}: {away:.0%} apart, as when requests come and go within a line's window")
+        return Finding(
+            "unknown", f"{text}: {percent_of(away)} apart, as when requests come and go within a line's window"
+        )
     return Finding(
         "failed",
         f"{text}: a line stands for another number of cycles than is assumed, or lines are missing. "

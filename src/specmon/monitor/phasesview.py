@@ -21,7 +21,7 @@ from specmon.monitor.phaserecords import (
 )
 from specmon.monitor.phasewords import sentence_of
 from specmon.monitor.server import ServerMonitor
-from specmon.shares import signed_percent
+from specmon.shares import percent, signed_percent
 
 _ORDER = ("draft", "verify", "draft_extend", "decode")
 _OWN_CLOCK = ("probe", "custom", "log")  # whose cycle, where there is one, is not the throughput's
@@ -124,13 +124,13 @@ def identity_of(figures: PhaseFigures) -> IdentityCheck:
         whole = math.fsum(figures.ms.values())
         return IdentityCheck(
             None,
-            f"the source times no whole cycle; its phases fill {whole / identity:.0%} of the {identity:.2f} ms that "
-            "throughput and accept length give",
+            f"the source times no whole cycle; its phases fill {percent(whole / identity)} of the {identity:.2f} ms "
+            "that throughput and accept length give",
         )
     off = cycle / identity - 1
     both = f"phases + other {cycle:.2f} ms, 1000·A·B/R {identity:.2f} ms"
     if abs(off) <= _AGREES_WITHIN:
-        return IdentityCheck(True, f"agrees within {max(abs(off), 0.001):.1%}: {both}", off)
+        return IdentityCheck(True, f"agrees within {percent(max(abs(off), 0.001), 1)}: {both}", off)
     return IdentityCheck(False, f"differs by {signed_percent(off)}: {both}", off)
 
 

@@ -9,6 +9,7 @@ from specmon.analysis.figures import LevelFigures
 from specmon.monitor.life import Life
 from specmon.monitor.phaserecords import AcceptanceView
 from specmon.monitor.snapshot import Role
+from specmon.shares import percent
 
 _FITS_WITHIN = 0.02  # of the accept length, for rates that the log rounds
 _EXACT_WITHIN = 0.005  # for counters of the same moments
@@ -48,8 +49,8 @@ def _why_off(level: LevelFigures, engine: str | None) -> str:
     # vLLM counts no round without a proposal; llama.cpp's cycles are all of a request's.
     if engine == "llama.cpp" and level.drafting_share is not None and level.drafting_share < 1 - _FITS_WITHIN:
         return (
-            f"the positions are of the {level.drafting_share:.0%} of the cycles that had a draft, the accept length is "
-            "of all"
+            f"the positions are of the {percent(level.drafting_share)} of the cycles that had a draft, the accept "
+            "length is of all"
         )
     return "the log's rates by position and its counts of accepted tokens do not fit each other"
 

@@ -20,6 +20,7 @@ from specmon.monitor.positions import acceptance_view
 from specmon.monitor.server import Past, ServerMonitor
 from specmon.monitor.snapshot import LaunchView, LevelFigures, LinkState, PageGauges, RunState, ServerView
 from specmon.monitor.underway import LiveSpeed
+from specmon.shares import percent
 
 if TYPE_CHECKING:
     from specmon.references.model import Reference
@@ -131,7 +132,7 @@ def _page_words(page: PageGauges | None) -> str:
     counts = ((page.running, "running"), (page.queue, "waiting"))
     parts = [f"{count} {word}" for count, word in counts if count is not None]
     if page.kv_usage is not None:
-        parts.append(f"KV cache {page.kv_usage:.0%}")
+        parts.append(f"KV cache {percent(page.kv_usage)}")
     return f"; its metrics page: {', '.join(parts)}"
 
 
@@ -163,7 +164,7 @@ def phase_facts(phases: PhaseFigures | None) -> list[str]:
     level = level_of(None, phases)
     if level.fault:
         return [f"not to be trusted: {level.fault}"]
-    shares = [f"{part.name.replace('_', ' ')} {part.share:.0%}" for part in level.parts if part.share is not None]
+    shares = [f"{part.name.replace('_', ' ')} {percent(part.share)}" for part in level.parts if part.share is not None]
     rest = next((part.ms for part in level.parts if part.name == "other"), None)
     left = f" ({rest:.2f} ms)" if rest is not None else ""
     told = [f"shares: {', '.join(shares)}{left}"] if shares else []

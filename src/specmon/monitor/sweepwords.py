@@ -8,6 +8,7 @@ from specmon.analysis.sweep import Prediction
 from specmon.monitor.ranking import Ranking, Row
 from specmon.monitor.sweepruns import level_of, settings_of
 from specmon.monitor.sweepview import SweepLine, SweepView
+from specmon.shares import percent
 
 
 def row_sentence(row: Row) -> str:
@@ -29,7 +30,7 @@ def row_sentence(row: Row) -> str:
 def prediction_sentence(found: Prediction) -> str:
     """The best number of draft steps, how sure it is, and by what."""
     if found.lowest == found.highest:
-        sure = f"no other number within {found.margin:.1%} of it"
+        sure = f"no other number within {percent(found.margin, 1)} of it"
     else:
         sure = f"{found.lowest} to {found.highest} may be as good"
     tested = ", ".join(map(str, found.tested))
@@ -37,7 +38,7 @@ def prediction_sentence(found: Prediction) -> str:
     text = (
         f"best by the fit: {found.best_steps} draft {'step' if found.best_steps == 1 else 'steps'} ({sure}); "
         f"cycle {found.cycle_base_ms:.2f} ms + {found.cycle_per_token_ms:.2f} ms a draft token, {how}, "
-        f"within {found.misfit:.1%} of what was measured at {tested} steps"
+        f"within {percent(found.misfit, 1)} of what was measured at {tested} steps"
     )
     if not found.is_tested:
         text += ". It was not measured: try it before you believe it"

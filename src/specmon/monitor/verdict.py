@@ -22,6 +22,7 @@ from specmon.monitor.life import Life
 from specmon.monitor.moved import moved_inside
 from specmon.monitor.samegpus import same_gpus
 from specmon.monitor.snapshot import Role
+from specmon.shares import percent
 
 if TYPE_CHECKING:
     from specmon.references.model import Reference
@@ -91,7 +92,7 @@ def judge(
         *qualifications(flags[0], flags[1], *pair),
         *_beside(baseline, speculative),
         *(
-            (f"sessions of reference {reference.name} differ by {spread:.1%}; the interval holds that",)
+            (f"sessions of reference {reference.name} differ by {percent(spread, 1)}; the interval holds that",)
             if reference is not None and spread
             else ()
         ),
@@ -308,7 +309,7 @@ def _delivery(comparison: Comparison) -> str:
     if comparison.speedup is not None and comparison.delivered_speedup > comparison.speedup:
         text = f"; delivered {comparison.delivered_speedup:.2f}×"
     if shares[0] is not None and shares[1] is not None:
-        text += f", prefill takes {shares[1]:.0%} of the time (baseline {shares[0]:.0%})"
+        text += f", prefill takes {percent(shares[1])} of the time (baseline {percent(shares[0])})"
     return text
 
 

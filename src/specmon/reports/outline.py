@@ -17,7 +17,7 @@ from specmon.monitor.verdict import Judged
 from specmon.monitor.why import why_of
 from specmon.references.diff import compare
 from specmon.reports.times import stamp
-from specmon.shares import signed_percent
+from specmon.shares import percent, signed_percent
 
 _LEVELS_SHOWN = 8
 _TOO_MANY = 5000  # clean samples a side: an hour and more of decoding
@@ -219,7 +219,7 @@ def _counts(figures: RunFigures, server: ServerMonitor) -> str:
     if figures.delivered_tok_s is not None:
         text += f". Delivered over the run: {figures.delivered_tok_s:.1f} tok/s"
         if figures.prefill_share is not None:
-            text += f", {figures.prefill_share:.0%} of the time in prefill"
+            text += f", {percent(figures.prefill_share)} of the time in prefill"
     return text
 
 

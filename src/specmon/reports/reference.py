@@ -12,7 +12,7 @@ from specmon.references.difference import Difference
 from specmon.references.effects import weigh
 from specmon.references.fingerprint import Fingerprint
 from specmon.references.model import Reference, ReferenceLevel
-from specmon.shares import signed_percent
+from specmon.shares import percent, signed_percent
 
 _MANY_FLAGS = 40  # more than these come from a resolved launch line, of which few are worth reading
 _VALUE_WIDTH = 60
@@ -35,9 +35,9 @@ def level_line(reference: Reference, level: ReferenceLevel) -> str:
         + (f" ({interval[0]:.1f} to {interval[1]:.1f})" if interval is not None else ""),
         f"{level.cycle_ms:.2f} ms a step" if level.cycle_ms is not None else "",
         f"{level.n} clean sample{'s' * (level.n != 1)}" if level.n is not None else "",
-        f"sigma {level.sigma:.1%}" if level.sigma is not None else "",
-        f"spread {spread:.1%} between sessions" if spread is not None else "",
-        f"tolerance {reference.tolerance_at(level.running):.0%}" if spread is not None else "",
+        f"sigma {percent(level.sigma, 1)}" if level.sigma is not None else "",
+        f"spread {percent(spread, 1)} between sessions" if spread is not None else "",
+        f"tolerance {percent(reference.tolerance_at(level.running))}" if spread is not None else "",
         f"context {level.context_tokens[0]:.0f} to {level.context_tokens[1]:.0f} tokens"
         if level.context_tokens is not None
         else "",
@@ -76,7 +76,7 @@ def reference_text(reference: Reference, path: Path) -> Iterator[str]:
     facts = [part for part in (made, reference.model) if part]
     if facts or where:
         yield f"  {', '.join(facts) or 'recorded'}{where}"
-    yield f"  recorded {moment_text(reference.recorded_at)}, tolerance {reference.tolerance:.0%}"
+    yield f"  recorded {moment_text(reference.recorded_at)}, tolerance {percent(reference.tolerance)}"
     yield ""
     yield from (f"  {level_line(reference, level)}" for level in reference.levels)
     if reference.sessions:
@@ -138,7 +138,7 @@ def speed_lines(left: Reference, right: Reference) -> list[str]:
         told = [f"{level.tok_s:.1f} tok/s" if level is not None else "-" for level in levels]
         change = _change(*levels)
         limit = left.tolerance_at(running)
-        word = "" if change is None or abs(change) <= limit else f", beyond {limit:.0%}"
+        word = "" if change is None or abs(change) <= limit else f", beyond {percent(limit)}"
         rows.append((str(running), *told, "-" if change is None else f"{signed_percent(change)}{word}"))
     return _aligned(rows)
 

@@ -58,7 +58,7 @@ def explained_rows(figure: Explanation, line: LineView | None, width: int) -> li
         fact("", f"= {formula.filled} = {result}")
         if formula.note:
             fact("", f"({formula.note})", "$quiet")
-    if figure.value is not None:
+    if figure.value is not None or figure.word:
         if figure.interval:
             fact("interval", figure.interval)
         if figure.used:
@@ -74,7 +74,7 @@ def explained_rows(figure: Explanation, line: LineView | None, width: int) -> li
     if figure.source is not None:
         rows += _source(figure.source, line, width)
     rows.append(Content(""))
-    doubts = figure.doubts or (("none is known",) if figure.value is not None else ())
+    doubts = figure.doubts or (("none is known",) if figure.value is not None or figure.word else ())
     sign = "! " if figure.doubts else ""
     for index, doubt in enumerate(doubts):
         fact("doubts" if index == 0 else "", sign + doubt, "$caution" if figure.doubts else "$quiet")

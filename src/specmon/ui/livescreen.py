@@ -52,7 +52,7 @@ class TopRow(Panel):
         style = SEVERITY_STYLE[headline.severity]
         word = piece((f"{self.look.mark(headline.severity)} {headline.word}", style), rank=1)
         sentence = piece((headline.sentence, "$quiet"), rank=2)
-        return [fit_ends([piece((f" {self._title_text}", "bold $brand"))], [word, sentence], width)]
+        return [fit_ends([piece((f" {self._title_text}", "bold $brand"))], [word, sentence], width - 1)]
 
 
 class PageKeys(Panel):

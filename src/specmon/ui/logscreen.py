@@ -15,6 +15,7 @@ from textual.widgets import Input
 
 from specmon.monitor.logpage import Kind, LogBook, LogFilter, LogServer
 from specmon.monitor.snapshot import EMPTY, Snapshot
+from specmon.shares import percent
 from specmon.ui import figures
 from specmon.ui.linescreen import LineScreen
 from specmon.ui.look import SEVERITY_STYLE, Look
@@ -310,7 +311,7 @@ class LogScreen(ModalScreen[None]):
         while not hunt.step():
             turns += 1
             if turns % _STEPS_A_TURN == 0:
-                self._tell(f"searching, {hunt.share:.0%}: esc gives up")
+                self._tell(f"searching, {percent(hunt.share)}: esc gives up")
                 await asyncio.sleep(0)
         self._search = None
         if hunt.found is None:
@@ -351,7 +352,7 @@ class LogScreen(ModalScreen[None]):
             turns += 1
             if turns % _STEPS_A_TURN == 0:
                 self._view.fetch()
-                self._tell(f"filtering, {share:.0%}")
+                self._tell(f"filtering, {percent(share)}")
                 await asyncio.sleep(0)
         self._sifting = None
         if turns:

@@ -10,6 +10,7 @@ from textual.content import Content
 from textual.reactive import reactive
 
 from specmon.monitor.snapshot import EMPTY, Role, RunState, ServerView, Snapshot, Trust
+from specmon.shares import percent
 from specmon.ui import figures, plot
 from specmon.ui.chart import Chart
 from specmon.ui.layout import Form, Plan
@@ -143,7 +144,7 @@ class Figures(Panel):
             self._queue(view),
         ]
         if view.page is not None and view.page.kv_usage is not None:
-            share = f"{view.page.kv_usage:.0%}"
+            share = percent(view.page.kv_usage)
             parts.append(piece(("KV ", "$quiet"), (share, self._opens("kv")), (" (metrics)", "$quiet"), rank=8))
         if level.cuda_graph in _GRAPHS:
             text = _GRAPHS[level.cuda_graph]
