@@ -166,3 +166,30 @@ def test_columns_are_those_of_the_samples_whether_whole_or_not() -> None:
         assert found.shown[place] == (min(shown), max(shown))
         assert (place in found.beyond) == (max(other) > 85.0)
     assert len(found.left_out) == sum(p.excluded is not None for p in points)
+
+
+def test_a_week_of_samples_holds_a_day_of_them_and_a_few_buckets() -> None:
+    trace, life, held = Trace(), Life(1), []
+    for begin in range(0, 7 * 86_400, 4 * 3600):
+        number = np.arange(begin, begin + 4 * 3600, 2)
+        at, speed = T0 + number.astype(np.float64), np.full(len(number), 80.0)
+        trace.extend(life, number, at, speed, speed, np.ones(len(number), int), np.full(len(number), math.nan))
+        trace.points(0).by_slots.columns("tok_s", T0, float(at[-1]), 50, 1)
+        held.append(trace.nbytes / 2**20)
+    # A day has 43,200 samples of 41 bytes, and 8,640 buckets of 57 bytes.
+    assert max(held[:6]) < 3.2
+    assert max(held) < 3.2 + 6 * 0.6
+
+
+def test_a_moved_sample_is_found_at_the_time_that_is_shown() -> None:
+    trace = Trace()
+    filled(trace, 1, every_s=0.1, portion=6000)
+    held = trace.points(0, shift_s=0.3)
+    for place in (0, 4095, 4096, len(held) - 1):
+        assert held.has_sample_at(held[place].at)
+    assert held[0].at == T0 + 0.3
+    assert not held.has_sample_at(T0 + 0.35)
+
+
+def test_a_server_without_samples_has_no_verdicts_to_look_at() -> None:
+    assert len(Trace().points(1)) == 0

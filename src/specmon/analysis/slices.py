@@ -7,6 +7,7 @@ value of all entries that reach into it, so that a single spike survives however
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -20,6 +21,7 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
+_MANY = 2000  # left-out samples of a window, from which only the extremes of each column are named
 _USUAL = 200  # gaps that tell how far apart samples usually lie
 
 
@@ -73,12 +75,6 @@ class Entries:
             self.running[which],
         )
 
-    def usual_gap_s(self) -> float | None:
-        """The median time between the newest ones; None below two."""
-        gaps = np.diff(np.sort(self.at[-4 * _USUAL :]))
-        gaps = gaps[gaps > 0][-_USUAL:]
-        return float(np.median(gaps)) if len(gaps) else None
-
     def places(self, count: int) -> tuple[Integers, Integers]:
         """The first and the last of `count` columns that each entry stands in.
 
@@ -91,25 +87,84 @@ class Entries:
         last = np.ceil((self.at + self.span_s - self.start) * scale - 1e-9).astype(np.int64) - 1
         return first, np.clip(np.where(is_long, last, first), first, count - 1)
 
-    def columns(self, count: int) -> list[Column]:
-        """The extremes of each of `count` equal parts of the window."""
-        found: list[Column] = [None] * count
-        if not len(self) or count <= 0:
-            return found
-        first, last = self.places(count)
-        width = last - first + 1
-        entry = np.repeat(np.arange(len(self)), width)
-        place = first[entry] + np.arange(len(entry)) - np.repeat(np.cumsum(width) - width, width)
+    def greatest(self) -> float:
+        """The greatest value; NaN without any."""
+        return float(self.high.max()) if len(self) else math.nan
+
+
+class Extremes:
+    """The least and the greatest value of each of `count` equal parts of a window, from entries that come in parts."""
+
+    def __init__(self, count: int) -> None:
+        self._count = max(count, 0)
+        self._low = np.full(self._count, math.inf)
+        self._high = np.full(self._count, -math.inf)
+        self._newest: Floats = np.zeros(0)  # times of the last ones that came
+
+    def take(self, entries: Entries) -> None:
+        """Take some in; all are of one window."""
+        if not len(entries):
+            return
+        newest = entries.at[-4 * _USUAL :]
+        self._newest = np.concatenate([self._newest, newest])[-4 * _USUAL :]
+        if not self._count:
+            return
+        first, last = entries.places(self._count)
+        if np.array_equal(first, last):
+            entry, place = np.arange(len(entries)), first
+        else:
+            width = last - first + 1
+            entry = np.repeat(np.arange(len(entries)), width)
+            place = first[entry] + np.arange(len(entry)) - np.repeat(np.cumsum(width) - width, width)
         if np.any(np.diff(place) < 0):
             order = np.argsort(place, kind="stable")
             place, entry = place[order], entry[order]
         begins = np.flatnonzero(np.diff(place, prepend=-1))
-        lows = np.minimum.reduceat(self.low[entry], begins).tolist()
-        highs = np.maximum.reduceat(self.high[entry], begins).tolist()
-        for each, low, high in zip(place[begins].tolist(), lows, highs, strict=True):
-            found[each] = (low, high)
-        return found
+        place = place[begins]
+        self._low[place] = np.minimum(self._low[place], np.minimum.reduceat(entries.low[entry], begins))
+        self._high[place] = np.maximum(self._high[place], np.maximum.reduceat(entries.high[entry], begins))
 
-    def greatest(self) -> float:
-        """The greatest value; NaN without any."""
-        return float(self.high.max()) if len(self) else math.nan
+    def columns(self) -> list[Column]:
+        """Those of each part, None where nothing reaches into it."""
+        return [
+            (low, high) if low <= high else None
+            for low, high in zip(self._low.tolist(), self._high.tolist(), strict=True)
+        ]
+
+    def usual_gap_s(self) -> float | None:
+        """The median time between the newest ones; None below two."""
+        gaps = np.diff(np.sort(self._newest))
+        gaps = gaps[gaps > 0][-_USUAL:]
+        return float(np.median(gaps)) if len(gaps) else None
+
+
+class Hollow:
+    """Where left-out samples lie, by column; of very many, and of a bucket, the extremes."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._extremes = Extremes(count)
+        self._each: list[tuple[int, float]] = []
+        self._seen = 0
+
+    def take(self, entries: Entries) -> None:
+        """Take some in; all are of one window."""
+        if self._count <= 0 or not len(entries):
+            return
+        self._extremes.take(entries)
+        self._seen += len(entries)
+        if self._seen > _MANY:
+            return
+        first, last = entries.places(self._count)
+        middles = ((first + last) // 2).tolist()
+        for place, low, high in zip(middles, entries.low.tolist(), entries.high.tolist(), strict=True):
+            self._each += ((place, value) for value in dict.fromkeys((low, high)))
+
+    def told(self) -> Iterator[tuple[int, float]]:
+        """Columns and values."""
+        if self._seen <= _MANY:
+            yield from self._each
+            return
+        for place, column in enumerate(self._extremes.columns()):
+            if column is not None:
+                yield from ((place, value) for value in dict.fromkeys(column))

@@ -32,14 +32,14 @@ class Verdicts:
         """What was said of a sample; None when that is no longer held, or not known yet."""
         return Rule(self._rules[index - self._first]) if self._first <= index < len(self) else None
 
-    def numbers(self, indexes: npt.NDArray[np.int64], known: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    def numbers(self, indexes: npt.NDArray[np.integer], known: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
         """What is said of many samples, as numbers of `Rule`; of those that are not held, what was `known` of them."""
         import numpy as np
 
         places = indexes.astype(np.int64) - self._first
         is_held = (places >= 0) & (places < len(self._rules))
         found = known.copy()
-        found[is_held] = np.frombuffer(bytes(self._rules), np.uint8)[places[is_held]]
+        found[is_held] = np.frombuffer(self._rules, np.uint8)[places[is_held]]
         return found
 
     def change(self, index: int, rule: Rule) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
@@ -11,8 +12,10 @@ import numpy.typing as npt
 
 from specmon.analysis.buckets import NONE, SLOT_S, Buckets, Samples, fold, merged
 from specmon.analysis.horizon import LIVE
-from specmon.monitor.held import HeldSamples
+from specmon.monitor.bucketrows import BucketRows, joined
+from specmon.monitor.held import HeldSamples, samples_of
 from specmon.monitor.life import Life
+from specmon.monitor.pieces import PIECE, Pieces, View
 
 HELD_SAMPLES = 200_000  # whole ones: a day of two a second
 HELD_BUCKETS = 150_000  # a week and more of two kinds in every slot
@@ -20,11 +23,28 @@ FEW_SAMPLES, FEW_BUCKETS = 20_000, 20_000  # of a server of many, that nobody co
 COARSE_S = 600.0  # slots of what is older still
 _WAITING = 512  # samples that come singly, before they are taken in together
 _MOST_DISORDER_S = 60.0  # of the lines of a log; a larger step back is the clock's
-_SLACK = 8  # the eighth part more is held, so that there is seldom something to fold
-_COLUMNS = (("at", "f8"), ("tok_s", "f8"), ("cycle_ms", "f8"), ("accept_len", "f8"), ("running", "i4"), ("rule", "u1"))
-_ORIGINS = (("owner", "i4"), ("index", "u4"))
+_SLACK = 8  # the eighth part more is held, but no more than a piece, so that there is seldom something to fold
+_COLUMNS = (
+    ("at", "f8"),
+    ("tok_s", "f8"),
+    ("cycle_ms", "f8"),
+    ("accept_len", "f8"),
+    ("running", "i4"),
+    ("rule", "u1"),
+    ("index", "u4"),  # in the statistics of its life
+)
+_FOLDED_AT_ONCE = 2 * PIECE  # samples
 
 Floats = npt.NDArray[np.float64]
+
+
+@dataclass(slots=True)
+class _Owner:
+    """Consecutive samples of one life."""
+
+    life: Life | None  # None: it is held no more
+    begin: int  # the place of its first sample, counted over all that ever came
+    revision: int  # that its verdicts are of
 
 
 class Trace:
@@ -36,19 +56,25 @@ class Trace:
         """`whole_s`: how long each sample is held, on the clock of the log."""
         self._most_samples, self._most_buckets, self._whole_s = samples, buckets, whole_s
         self._waiting: list[tuple[Life, int, float, float, float, int, float]] = []
-        self._data = {name: np.zeros(256, kind) for name, kind in (*_COLUMNS, *_ORIGINS)}
-        self._first = self._end = 0  # of what is held in the columns
-        self._owners: dict[int, tuple[Life, int]] = {}  # by number: a life, and the revision that its verdicts are of
-        self._newest_owner = -1
-        self._fine = self._coarse = self._buckets = NONE
+        self._data = Pieces(_COLUMNS)
+        self._gone = 0  # samples that are held no more
+        self._owners: list[_Owner] = []
+        self._fine = BucketRows()
+        self._coarse = NONE
+        self._cut = -math.inf  # before this moment samples were put away last
         self._slot = math.nan  # of the newest sample
-        self._slot_begins = 0  # the first sample of it
+        self._slot_begins = 0  # the first sample of it, counted over all that ever came
         self._revision = 0
         self._shift_s = 0.0
         self._is_spared = False
-        self._changes = 0  # of samples that were there, or of buckets
+        self._changes = 0  # of samples that were there
         self._held: HeldSamples | None = None
         self._slots = _Slots()
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of its columns."""
+        return self._data.nbytes + self._fine.nbytes + self._coarse.nbytes + self._slots.nbytes
 
     def spare(self, is_spared: bool) -> None:
         """Hold little of a server of many that nobody compares."""
@@ -95,29 +121,28 @@ class Trace:
         """It is held no more; what was said of its samples stays."""
         self._take_waiting()
         self._look_at_verdicts(life)
-        self._owners = {number: known for number, known in self._owners.items() if known[0] is not life}
+        for owner in self._owners:
+            owner.life = None if owner.life is life else owner.life
 
     def points(self, revision: int, shift_s: float = 0.0) -> HeldSamples:
         """All that is held, moved by `shift_s`; `revision` says whether earlier verdicts have changed."""
         self._take_waiting()
         if shift_s != self._shift_s:
             self._shift_s = shift_s
-            self._changes += 1
             self._held = None
         if revision != self._revision:
             self._revision = revision
             self._look_at_verdicts()
         if self._held is None:
-            everything, old, changes = self._samples(self._end), self._buckets, self._changes
-            if shift_s:
-                everything, old = replace(everything, at=everything.at + shift_s), old.copy()
-                old["start"] += shift_s
-            whole = everything.part(slice(0, self._slot_begins - self._first))
-            self._held = HeldSamples(everything, old, lambda: self._slots.of(whole, old, changes))
+            everything, old = self._data.view(), self._buckets
+            whole = everything.part(slice(0, self._slot_begins - self._gone))
+            asked = _Asked(whole, old, self._gone, self._cut, self._changes, shift_s)
+            self._held = HeldSamples(everything, old, lambda: self._slots.of(asked), shift_s=shift_s)
         return self._held
 
-    def _samples(self, end: int) -> Samples:
-        return Samples(**{name: self._data[name][self._first : end] for name, _ in _COLUMNS})
+    @property
+    def _buckets(self) -> tuple[Buckets, ...]:
+        return (self._coarse, *self._fine.parts) if len(self._coarse) else self._fine.parts
 
     # -- in ----------------------------------------------------------------------------------------
 
@@ -137,70 +162,62 @@ class Trace:
         running: npt.NDArray[np.int64],
         accept_len: Floats,
     ) -> None:
-        count = len(at)
-        self._make_room(count)
         self._own(life)
-        new = slice(self._end, self._end + count)
-        data = self._data
-        data["at"][new], data["tok_s"][new], data["accept_len"][new] = at, tok_s, accept_len
-        data["running"][new], data["owner"][new], data["index"][new] = running, self._newest_owner, index
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             # C = 1000 * A * B / R, with A = 1 for a baseline.
             accept = accept_len if life.statistics.is_speculative else 1.0
-            data["cycle_ms"][new] = np.where(rank_tok_s > 0, 1000 * accept * running / rank_tok_s, math.nan)
-        data["rule"][new] = self._verdicts(life, data["index"][new], data["rule"][new] * 0)
+            cycle_ms = np.where(rank_tok_s > 0, 1000 * accept * running / rank_tok_s, math.nan)
+        places = index.astype(np.uint32)
+        rule = self._verdicts(life, places, np.zeros(len(index), np.uint8))
         slots = np.floor(at / SLOT_S)
         if slots[-1] != self._slot or np.any(np.diff(slots)):
             self._slot = float(slots[-1])
             others = np.flatnonzero(slots != slots[-1])
-            self._slot_begins = self._end + (int(others[-1]) + 1 if len(others) else 0)
-        self._end += count
+            self._slot_begins = self._gone + len(self._data) + (int(others[-1]) + 1 if len(others) else 0)
+        self._data.extend(
+            {
+                "at": at,
+                "tok_s": tok_s,
+                "cycle_ms": cycle_ms,
+                "accept_len": accept_len,
+                "running": running,
+                "rule": rule,
+                "index": places,
+            }
+        )
         self._held = None
         self._fold_old()
 
     def _own(self, life: Life) -> None:
-        known = self._owners.get(self._newest_owner)
-        if known is None or known[0] is not life:
-            self._newest_owner += 1
-            self._owners[self._newest_owner] = life, life.statistics.revision
-
-    def _make_room(self, count: int) -> None:
-        """Pictures that were given away keep the old columns."""
-        if self._end + count <= len(self._data["at"]):
-            return
-        held = self._end - self._first
-        size = max(256, (held + count) * 5 // 4) if held + count > self._most_samples else 2 * (held + count)
-        for name, column in self._data.items():
-            self._data[name] = np.zeros(size, column.dtype)
-            self._data[name][:held] = column[self._first : self._end]
-        self._slot_begins -= self._first
-        self._first, self._end = 0, held
+        if not self._owners or self._owners[-1].life is not life:
+            self._owners.append(_Owner(life, self._gone + len(self._data), life.statistics.revision))
 
     # -- verdicts ----------------------------------------------------------------------------------
 
     def _look_at_verdicts(self, only: Life | None = None) -> None:
         """Verdicts change after the fact, of all lives or of one. Pictures that were given away keep theirs."""
-        held = self._data["owner"][self._first : self._end]
-        rules = self._data["rule"]
-        is_changed = False
-        for number, (life, seen) in self._owners.items():
-            if (only is not None and life is not only) or (life.statistics.revision == seen and life.continues is None):
+        ends = [next_owner.begin - self._gone for next_owner in self._owners[1:]] + [len(self._data)]
+        for owner, end in zip(self._owners, ends, strict=False):  # without samples there is no owner, but an end
+            life, begin = owner.life, owner.begin - self._gone
+            if life is None or (only is not None and life is not only):
                 continue
-            self._owners[number] = life, life.statistics.revision
-            first, end = self._first + np.searchsorted(held, [number, number + 1])
-            before = rules[first:end]
-            now = self._verdicts(life, self._data["index"][first:end], before)
+            if life.statistics.revision == owner.revision and life.continues is None:
+                continue
+            owner.revision = life.statistics.revision
+            self._look_at_some(life, begin, end)
+
+    def _look_at_some(self, life: Life, begin: int, end: int) -> None:
+        for piece, part in self._data.view().part(slice(begin, end)).parts():
+            before = piece.columns["rule"][part].astype(np.uint8, copy=False)
+            now = self._verdicts(life, piece.columns["index"][part].astype(np.uint32, copy=False), before)
             if np.any(now != before):
-                if not is_changed:
-                    is_changed, rules = True, rules.copy()
-                rules[first:end] = now
-        if is_changed:
-            self._data["rule"] = rules
-            self._changes += 1
-            self._held = None
+                self._data.put(begin, {"rule": now})
+                self._changes += 1
+                self._held = None
+            begin += len(before)
 
     @staticmethod
-    def _verdicts(life: Life, index: npt.NDArray[np.int64], known: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    def _verdicts(life: Life, index: npt.NDArray[np.uint32], known: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
         """What is said of samples of a life now, else what was known of them."""
         if life.continues is not None:  # its lines were read again as another life's: its places mean nothing
             return np.zeros(len(index), np.uint8)
@@ -210,49 +227,82 @@ class Trace:
 
     def _fold_old(self) -> None:
         """Only whole slots are folded, so that each is folded once."""
-        at = self._data["at"][self._first : self._end]
-        over = len(at) - self._most_samples
-        has_too_many = over > self._most_samples // _SLACK
-        cut = math.floor((at[-1] - self._whole_s) / SLOT_S) * SLOT_S
+        data, most = self._data.view(), self._most_samples
+        over = len(data) - most
+        has_too_many = over > min(most // _SLACK, PIECE)
+        cut = math.floor((_time(data, -1) - self._whole_s) / SLOT_S) * SLOT_S
         if has_too_many:
-            cut = max(cut, math.floor(at[over] / SLOT_S) * SLOT_S)
-        elif not at[0] < cut - self._whole_s / _SLACK:
+            cut = max(cut, math.floor(_time(data, over) / SLOT_S) * SLOT_S)
+        elif not (
+            _time(data, 0) < cut - self._whole_s / _SLACK or (len(data) > 2 * PIECE and _time(data, PIECE) < cut)
+        ):
             return
         self._look_at_verdicts()
+        data = self._data.view()
+        at = data.numbers("at").astype(np.float64, copy=False)
         is_old = at < cut
-        if np.diff(at).min() < -_MOST_DISORDER_S or np.count_nonzero(~is_old) > self._most_samples * (1 + 1 / _SLACK):
+        if np.diff(at).min() < -_MOST_DISORDER_S or np.count_nonzero(~is_old) > most * (1 + 1 / _SLACK):
             # The clock was put back, or one slot holds very many: then the first that came go.
             newer = np.flatnonzero(~is_old)
             gone = max(over if has_too_many else 0, int(newer[0]) if len(newer) else 0)
             is_old = np.arange(len(at)) < gone
-        everything = self._samples(self._end)
-        self._put_away(fold(everything.part(is_old)))
-        left = slice(self._first, self._end)
-        kept = np.flatnonzero(~is_old)
-        size = len(kept) + max(256, len(is_old) - len(kept)) + self._most_samples // _SLACK
-        for name, column in self._data.items():
-            self._data[name] = np.zeros(size, column.dtype)
-            self._data[name][: len(kept)] = column[left][kept]
-        self._slot_begins = int(np.searchsorted(kept, self._slot_begins - self._first))
-        self._first, self._end = 0, len(kept)
-        in_use = {*np.unique(self._data["owner"][: self._end]).tolist(), self._newest_owner}
-        self._owners = {number: known for number, known in self._owners.items() if number in in_use}
-        self._changes += 1
+            self._changes += 1  # for what goes may end within a slot
+        else:
+            self._cut = cut
+        if not is_old.any():
+            return
+        self._put_away(is_old, int(np.flatnonzero(is_old)[-1]) + 1)
         self._held = None
 
-    def _put_away(self, new: Buckets) -> None:
-        fine = np.concatenate([self._fine, new])
-        if len(self._fine) and len(new) and new["start"][0] < self._fine["start"][-1] + SLOT_S:
-            fine = merged(fine)
+    def _put_away(self, is_old: npt.NDArray[np.bool_], end: int) -> None:
+        """Make buckets of some samples, all before `end`; of those before it, some newer ones may stay."""
+        oldest = self._data.view().part(slice(0, end))
+        is_old = is_old[:end]
+        self._condense(fold(samples_of(oldest).part(is_old)))
+        staying = np.flatnonzero(~is_old)
+        for owner in self._owners:  # what stays of an owner keeps its place behind that of those before it
+            begin = owner.begin - self._gone
+            if begin < end:
+                owner.begin = self._gone + end - len(staying) + int(np.searchsorted(staying, begin))
+        if (slot := self._slot_begins - self._gone) < end:
+            self._slot_begins = self._gone + end - len(staying) + int(np.searchsorted(staying, slot))
+        kept = {name: oldest.numbers(name)[staying] for name, _ in _COLUMNS} if len(staying) else {}
+        self._data.forget(end - len(staying))
+        self._gone += end - len(staying)
+        if kept:
+            self._data.put(0, kept)
+            self._changes += 1
+        ends = [owner.begin for owner in self._owners[1:]]
+        self._owners = [
+            owner
+            for owner, next_begin in zip(self._owners, [*ends, math.inf], strict=True)
+            if next_begin > max(owner.begin, self._gone)
+        ]
+
+    def _condense(self, new: Buckets) -> None:
+        self._fine.add(new)
         most = self._most_buckets * 3 // 4
-        if len(fine) > most:
-            limit = math.ceil(fine["start"][len(fine) - most * 3 // 4] / COARSE_S) * COARSE_S
-            is_old = fine["start"] < limit
-            coarse = np.concatenate([self._coarse, fine[is_old]])
-            self._coarse = merged(coarse, COARSE_S)[-(self._most_buckets - most) :]
-            fine = fine[~is_old]
-        self._fine = fine
-        self._buckets = np.concatenate([self._coarse, fine])
+        if len(self._fine) > most:
+            left = max(most * 3 // 4, most - PIECE)
+            limit = math.ceil(self._fine.start_of(len(self._fine) - left) / COARSE_S) * COARSE_S
+            coarse = merged(np.concatenate([self._coarse, self._fine.take_before(limit)]), COARSE_S)
+            self._coarse = coarse[-(self._most_buckets - most) :].copy()
+
+
+def _time(data: View, index: int) -> float:
+    return float(data.at("at", index))
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What a picture holds that is to be shown in buckets alone."""
+
+    whole: View  # the samples of slots that are over
+    old: tuple[Buckets, ...]
+    gone: int  # samples that are in these, counted over all that ever came
+    cut: float  # before this moment they were put away last
+    changes: int  # tells whether samples of before are still the same
+    shift_s: float
 
 
 class _Slots:
@@ -260,20 +310,47 @@ class _Slots:
 
     def __init__(self) -> None:
         self._changes = -1
-        self._count = 0  # samples that are in buckets
-        self._buckets = NONE
+        self._cut = -math.inf
+        self._rows = BucketRows()
+        self._end = 0  # of the samples that are in buckets, counted over all that ever came
         self._held = HeldSamples.of(())
+        self._held_of: tuple[object, ...] = ()
 
-    def of(self, whole: Samples, old: Buckets, changes: int) -> HeldSamples:
-        """`whole`: the samples of slots that are over; `changes` tells whether those of before are still the same."""
-        if changes != self._changes or len(whole) < self._count:
-            self._changes, self._count, self._buckets = changes, 0, old
-        elif len(whole) == self._count:
+    @property
+    def nbytes(self) -> int:
+        """The memory of its buckets."""
+        return self._rows.nbytes
+
+    def of(self, asked: _Asked) -> HeldSamples:
+        """The same object as long as no slot is over and nothing old has changed."""
+        end = asked.gone + len(asked.whole)
+        if (asked.changes, end) < (self._changes, self._end):
+            return _Slots().of(asked)  # of an earlier picture
+        held_of = (asked.changes, end, asked.shift_s)
+        if held_of == self._held_of:
             return self._held
-        new = fold(whole.part(slice(self._count, None)))
-        rows = np.concatenate([self._buckets, new])
-        if len(self._buckets) and len(new) and new["start"][0] <= self._buckets["start"][-1]:
-            rows = merged(rows)
-        self._count, self._buckets = len(whole), rows
-        self._held = HeldSamples(whole.part(slice(0, 0)), rows)
+        if asked.changes != self._changes:
+            self._changes, self._cut, self._rows, self._end = asked.changes, asked.cut, BucketRows(), asked.gone
+        if asked.cut != self._cut:
+            self._cut = asked.cut
+            self._rows.forget_before(asked.cut)
+        for part in _by_slots(asked.whole.part(slice(max(self._end - asked.gone, 0), None))):
+            self._rows.add(fold(part))
+        self._end, self._held_of = end, held_of
+        rows = (*asked.old, *self._rows.parts)
+        if asked.old and len(self._rows) and self._rows.start_of(0) <= asked.old[-1]["start"][-1]:
+            rows = (merged(joined(rows)),)  # the clock was put back
+        self._held = HeldSamples(asked.whole.part(slice(0, 0)), rows, shift_s=asked.shift_s)
         return self._held
+
+
+def _by_slots(view: View) -> Iterator[Samples]:
+    """Samples in parts of some thousands, none of which ends within a slot, unless it goes on for longer than that."""
+    while len(view):
+        count = min(_FOLDED_AT_ONCE, len(view))
+        part = samples_of(view.part(slice(0, count)))
+        if count < len(view):
+            steps = np.flatnonzero(np.diff(np.floor(part.at / SLOT_S)))
+            count = int(steps[-1]) + 1 if len(steps) else count
+        yield part.part(slice(0, count))
+        view = view.part(slice(count, None))
