@@ -79,7 +79,9 @@ class Column:
         """Take one figure in."""
         if self._wide is not None:
             self._wide.append(value)
-        elif self._codes is None and (not self._count or _is_same(value, self._only)):
+        elif self._codes is None and (
+            not self._count or value == self._only or (value != value and self._only != self._only)
+        ):
             self._only = value
         else:
             if self._codes is None:
@@ -167,7 +169,7 @@ class Column:
         return None if self._codes is not None or self._wide is not None else self._only
 
     def _code(self, value: float) -> int | None:
-        if _is_nan(value):
+        if value != value:
             return _MISSING
         hundredths = (value - self._origin) * 100
         if not abs(hundredths) < _LARGEST:  # infinite too, or on the way there
@@ -190,10 +192,6 @@ class Column:
             self._wide = Stack("d", self)
         self._codes = None
         return self._wide
-
-
-def _is_same(one: float, other: float) -> bool:
-    return one == other or (one != one and other != other)
 
 
 def _is_nan(value: float) -> bool:

@@ -43,7 +43,8 @@ class Delivery:
         self.seconds += seconds
         self.cycles += cycles
         self.windows += 1
-        self._open_block()
+        if self._filled == self._length or not self._block_tokens:
+            self._open_block()
         self._block_tokens[-1] += tokens
         self._block_seconds[-1] += seconds
         self._filled += 1

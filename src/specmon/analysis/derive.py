@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 
-from specmon.analysis.rules import Cadence
+from specmon.analysis.rules import REQUEST, Cadence
 from specmon.analysis.sample import Reading, Sample
-from specmon.events import Covers
 
 
 def sample_of(
@@ -17,16 +16,16 @@ def sample_of(
     accept = reading.accept_len
     if accept != accept and not is_speculative:
         accept = 1.0
-    covers = cadence.covers
-    if covers is Covers.REQUEST and accept != accept and is_acceptance_told:
+    is_request = cadence.covers is REQUEST
+    if is_request and accept != accept and is_acceptance_told:
         accept = 1.0  # nothing was drafted for this answer: each cycle gave one token
     cycle = reading.cycle_ms
-    if cycle != cycle and covers is Covers.REQUEST:
+    if cycle != cycle and is_request:
         cycle = 1000 * reading.window_s * accept / reading.tokens if reading.tokens else math.nan
     elif cycle != cycle and tok_s > 0 and running > 0:
         cycle = 1000 * accept * running / tok_s
     # A line of a whole batch counts the tokens of all its requests, one of an answer only its own.
-    share = 1 if covers is Covers.REQUEST else max(running, 1)
+    share = 1 if is_request else max(running, 1)
     cycles = float(cadence.cycles_per_sample)
     tokens = reading.tokens
     if tokens == tokens and accept == accept:
@@ -35,7 +34,7 @@ def sample_of(
         tokens = cycles * accept * running
     window = reading.window_s
     window_cycles = cycles
-    if covers is Covers.REQUEST:
+    if is_request:
         # The B requests of the batch share the time of the server.
         window /= max(running, 1)
         window_cycles /= max(running, 1)
@@ -51,25 +50,25 @@ def sample_of(
         cycles = rounds / max(running, 1)
     elif rounds != rounds:
         # In a speculative run an answer without a draft figure rests on no draft round.
-        rounds = cycles * running if covers is not Covers.REQUEST else 0.0 if is_speculative else cycles
-    return Sample(
-        index=index,
-        at=reading.at,
-        running=running,
-        tok_s=tok_s,
-        server_tok_s=tok_s * running if covers is Covers.REQUEST else tok_s,
-        accept_len=accept,
-        cycle_ms=cycle,
-        context_tokens=reading.context_tokens / running if running > 0 else math.nan,
-        queue=reading.queue,
-        graph=reading.graph,
-        cycles=cycles,
-        window_s=window,
-        tokens=tokens,
-        rounds=rounds,
-        window_cycles=window_cycles,
-        drafted=reading.drafted,
-        accepted=reading.accepted,
-        prompt_tok_s=reading.prompt_tok_s,
-        by_position=reading.by_position,
+        rounds = cycles * running if not is_request else 0.0 if is_speculative else cycles
+    return Sample(  # by place: names take a third longer, and every line comes through here
+        index,
+        reading.at,
+        running,
+        tok_s,
+        tok_s * running if is_request else tok_s,
+        accept,
+        cycle,
+        reading.context_tokens / running if running > 0 else math.nan,
+        reading.queue,
+        reading.graph,
+        cycles,
+        window,
+        tokens,
+        rounds,
+        window_cycles,
+        reading.drafted,
+        reading.accepted,
+        reading.prompt_tok_s,
+        reading.by_position,
     )

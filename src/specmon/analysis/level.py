@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from specmon.analysis.clean import CleanColumns, Drafting
 from specmon.analysis.delivery import Delivery
 from specmon.analysis.median import RunningMedian
-from specmon.analysis.rules import IDLE_FACTOR, MOVED_AFTER, OUTLIER_FACTOR, OUTLIER_NEEDS, Rule
+from specmon.analysis.rules import CLEAN, CYCLE_OUTLIER, IDLE_FACTOR, MOVED_AFTER, OUTLIER_FACTOR, OUTLIER_NEEDS, Rule
 from specmon.analysis.sample import Sample
 from specmon.analysis.spread import Ranked, median_of
 from specmon.events import Graph
@@ -169,10 +169,11 @@ class RankLevel:
         """
         if not sample.window_s > 0 or sample.tokens != sample.tokens:
             return
-        window = Window(sample.tokens, sample.window_s, sample.window_cycles, since_s, surely_s)
-        self._deliver(window)
+        self.delivery.add(sample.tokens, sample.window_s, sample.window_cycles)
+        if since_s == since_s:
+            self.stamped_s += since_s
         if self.undecided is not None:
-            self.undecided.append(window)
+            self.undecided.append(Window(sample.tokens, sample.window_s, sample.window_cycles, since_s, surely_s))
             if len(self.undecided) > _MOST_UNDECIDED:
                 self.undecided = None
 
@@ -190,12 +191,9 @@ class RankLevel:
         self.idle_windows += len(windows) - 1 - len(busy)
         self.delivery, self.stamped_s = Delivery(), 0.0
         for window in [*busy, windows[-1]]:
-            self._deliver(window)
-
-    def _deliver(self, window: Window) -> None:
-        self.delivery.add(window.tokens, window.seconds, window.cycles)
-        if window.since_s == window.since_s:
-            self.stamped_s += window.since_s
+            self.delivery.add(window.tokens, window.seconds, window.cycles)
+            if window.since_s == window.since_s:
+                self.stamped_s += window.since_s
 
     def admit(self, sample: Sample, changed: list[Judgement], *, can_move: bool = True) -> Rule:
         """Rule 6 on a sample that passed the others; verdicts that change with it go to `changed`.
@@ -205,15 +203,15 @@ class RankLevel:
         no rule keeps out, so some slow ones in a row are the load and no other speed.
         """
         self._can_move = can_move
-        middle = self.median.value
-        if middle is not None and len(self.clean) >= OUTLIER_NEEDS and sample.cycle_ms > OUTLIER_FACTOR * middle:
+        middle, before = self.median.value, len(self.clean)
+        if middle is not None and before >= OUTLIER_NEEDS and sample.cycle_ms > OUTLIER_FACTOR * middle:
             return self._set_aside(sample, changed)
         self._take(sample)
         # The fifth sample may be the first to show that it does not belong to the other four.
-        if len(self.clean) == OUTLIER_NEEDS and self._judge_again(sample, changed) is Rule.CYCLE_OUTLIER:
+        if before + 1 == OUTLIER_NEEDS and self._judge_again(sample, changed) is CYCLE_OUTLIER:
             return self._set_aside(sample, changed)
         self.streak.clear()
-        return Rule.CLEAN
+        return CLEAN
 
     def decode_s(self, cycle_ms: float) -> float:
         """The time that the delivered cycles take at this cycle time, or at that of their own day."""

@@ -91,7 +91,7 @@ class RunningMedian:
                     self._sort()
         elif len(self._lower) == len(self._upper):
             heappush(self._lower, -heappushpop(self._upper, value))
-            if len(self) > _MOST_SINGLE:
+            if len(self._lower) + len(self._upper) > _MOST_SINGLE:
                 self._line_up()
         else:
             heappush(self._upper, -heappushpop(self._lower, -value))

@@ -8,9 +8,8 @@ from collections import Counter
 from specmon.analysis.horizon import Horizon
 from specmon.analysis.level import Judgement, RankLevel
 from specmon.analysis.median import RunningMedian
-from specmon.analysis.rules import IDLE_FACTOR, Cadence, Rule, changes_batch, resolution_s
+from specmon.analysis.rules import CLEAN, IDLE_FACTOR, REQUEST, STEP, WINDOW, Cadence, Rule, changes_batch, resolution_s
 from specmon.analysis.sample import Sample
-from specmon.events import Covers
 
 _MOST_GAPS = 1 << 17  # of which the usual one is the median: two weeks of lines every ten seconds
 
@@ -87,32 +86,35 @@ class RankStatistics:
 
     def add(self, sample: Sample, cadence: Cadence, changed: list[Judgement]) -> Rule:
         """Judge a sample; verdicts of earlier ones that change with it are appended to `changed`."""
-        level = self.level(sample.running)
+        level = self.levels.get(sample.running) or self.level(sample.running)
         level.count(sample)
+        covers, is_by_clock = cadence.covers, cadence.is_by_clock
         # Such an engine logs no prefill: its lines tell how much of both was done. A window without a single
         # token, though requests run, is a prompt that takes longer than that.
-        if sample.prompt_tok_s > sample.tok_s or (cadence.is_by_clock and sample.tok_s <= 0):
+        if sample.prompt_tok_s > sample.tok_s or (is_by_clock and sample.tok_s <= 0):
             self.prefill_in_window = True
         if sample.accept_len == sample.accept_len:
             self.accept_sum += sample.accept_len * sample.rounds
             self.accept_cycles += sample.rounds
         self.samples += 1
-        if cadence.covers is Covers.REQUEST:
+        if covers is REQUEST:
             # The server times each answer by itself: what lies between two of them is in neither.
             self.prefill_in_window = self.gap_in_window = False
         self.after_prefill += self.prefill_in_window
         is_first = self.samples == 1
-        is_idle = not is_first and self._spans_idle_time(sample, level, cadence)
-        if cadence.is_by_clock:
-            self._measure_window(sample)
+        gap_s = sample.at - self.last_at
+        surely_s = gap_s - resolution_s(self.last_at, sample.at)  # what of that the clock is sure of
+        is_idle = not is_first and self._spans_idle_time(sample, level, cadence, surely_s)
+        if is_by_clock:
+            self._measure_window(sample, gap_s)
         if is_idle:
             level.idle_windows += 1
         elif not is_first:
-            level.deliver(sample, self._gap_before(sample), self._idle_gap(sample))
+            level.deliver(sample, gap_s, surely_s)
         rule = self._first_rule(sample, is_first, is_idle, cadence)
-        if rule is Rule.CLEAN:
-            rule = level.admit(sample, changed, can_move=cadence.covers is not Covers.REQUEST)
-            if level.undecided is not None and cadence.covers is Covers.WINDOW:
+        if rule is CLEAN:
+            rule = level.admit(sample, changed, can_move=covers is not REQUEST)
+            if level.undecided is not None and covers is WINDOW:
                 level.decide()
         if is_first:
             self.first_tok_s = sample.tok_s
@@ -136,18 +138,18 @@ class RankStatistics:
             return Rule.RETRACTION
         if cadence.warm_up_s and cadence.ready_at is not None and sample.at < cadence.ready_at + cadence.warm_up_s:
             return Rule.WARM_UP
-        return Rule.CLEAN
+        return CLEAN
 
-    def _spans_idle_time(self, sample: Sample, level: RankLevel, cadence: Cadence) -> bool:
+    def _spans_idle_time(self, sample: Sample, level: RankLevel, cadence: Cadence, surely_s: float) -> bool:
         """Rule 3, by the clock: the throughput itself cannot tell, it already contains the idle time."""
         if self.gap_in_window:
             return True
         if cadence.is_by_clock:
             usual = self._gaps.value
-            return usual is not None and self._idle_gap(sample) > IDLE_FACTOR * usual
+            return usual is not None and surely_s > IDLE_FACTOR * usual
         if sample.tok_s <= 0:
             return True
-        if cadence.covers in (Covers.REQUEST, Covers.STEP):
+        if cadence.covers in (REQUEST, STEP):
             return False  # timed by the server itself, whatever its clock showed in between
         middle = level.median_cycle_ms
         if middle is None:
@@ -155,11 +157,7 @@ class RankStatistics:
         # A line that tells how many cycles it covers is held to those.
         cycles = sample.cycles if sample.cycles > 0 else cadence.cycles_per_sample
         expected_s = cycles * middle / 1000
-        return self._idle_gap(sample) > IDLE_FACTOR * expected_s
-
-    def _idle_gap(self, sample: Sample) -> float:
-        """The time since the previous line that the clock is sure of."""
-        return self._gap_before(sample) - resolution_s(self.last_at, sample.at)
+        return surely_s > IDLE_FACTOR * expected_s
 
     def fade(self, first_index: int, first_at: float, horizon: Horizon) -> bool:
         """Let go what is older in every level; whether there was anything."""
@@ -174,12 +172,9 @@ class RankStatistics:
             level.settle(horizon.settled_samples)
         self._gaps = RunningMedian()
 
-    def _gap_before(self, sample: Sample) -> float:
-        return sample.at - self.last_at
-
-    def _measure_window(self, sample: Sample) -> None:
+    def _measure_window(self, sample: Sample, gap: float) -> None:
         """What time a line covers that comes by the clock, and what was done in it."""
-        gap, usual = self._gap_before(sample), self._gaps.value
+        usual = self._gaps.value
         if (longest := sample.window_s) == longest:
             # After an idle time the line covers one turn of the clock all the same.
             lines_apart = gap if usual is None else usual

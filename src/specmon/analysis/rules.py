@@ -29,6 +29,10 @@ class Rule(IntEnum):
 
 EXCLUDING = tuple(Rule)[1:8]
 
+# For what is done with every line: a look-up of an enumeration's member takes as long as many a rule (Python 3.11).
+CLEAN, CYCLE_OUTLIER = Rule.CLEAN, Rule.CYCLE_OUTLIER
+WINDOW, REQUEST, STEP, TICK = Covers.WINDOW, Covers.REQUEST, Covers.STEP, Covers.TICK
+
 OUTLIER_FACTOR = 1.5  # of the level's median cycle; one-sided, since a window can only be diluted
 OUTLIER_NEEDS = 5  # clean samples before one can be called an outlier
 MOVED_AFTER = 5  # outliers in a row that mean another level of speed
@@ -49,7 +53,7 @@ class Cadence:
     @property
     def is_by_clock(self) -> bool:
         """Lines come by the clock, whatever ran; the usual gap between them is what to expect."""
-        return self.covers is Covers.TICK
+        return self.covers is TICK
 
 
 def resolution_s(before: float, at: float) -> float:

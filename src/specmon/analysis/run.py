@@ -31,7 +31,8 @@ _NEWEST_MOMENTS = 500  # of each level
 _OFTEN = 4096  # samples between two looks for what is too old to be held
 _REPLAYABLE = 512  # records that are kept so that an early line can be read in the light of a later one
 
-Replay = Callable[["RunStatistics"], object]
+# A method and what it was given. No closure: of many servers' first lines these are most of the objects there are.
+Replay = tuple[Callable[..., object], *tuple[object, ...]]
 
 
 class RunStatistics:
@@ -68,20 +69,21 @@ class RunStatistics:
         """Judge one decode line."""
         self._register(tag)
         if self._early is not None:
-            self._remember(lambda run: run.add(tag, reading))
-        rank = self._rank(tag)
+            self._remember((RunStatistics.add, tag, reading))
+        rank = (self._ranks.get(tag) if tag else None) or self._rank(tag)
         sample = self._sample(reading)
         if not rank.samples:
             self._counted = None
-        self.verdicts.append(Rule.CLEAN)
         changed: list[Judgement] = []
         rule = rank.add(sample, self.cadence, changed)
-        self.verdicts.change(sample.index, rule)
+        self.verdicts.append(rule)
         rank.verdicts[rule] += 1
-        for judgement in changed:
-            self._change(rank, judgement)
-        self.revision += bool(changed)
-        self._look_for_old(reading.at)
+        if changed:
+            for judgement in changed:
+                self._change(rank, judgement)
+            self.revision += 1
+        if sample.index + 1 >= self._next_look:
+            self._look_for_old(reading.at)
         return rule
 
     def add_many(self, lines: Lines) -> bool:
@@ -164,14 +166,14 @@ class RunStatistics:
         """A prefill batch of one rank."""
         self._register(tag)
         if self._early is not None:
-            self._remember(lambda run: run.prefill(tag, new_tokens))
+            self._remember((RunStatistics.prefill, tag, new_tokens))
         self._rank(tag).prefill(new_tokens)
 
-    def draft(self, tag: str, *, rounds: float, accept_len: float) -> None:
+    def draft(self, tag: str, rounds: float, accept_len: float) -> None:
         """Draft rounds of one rank that no decode line of it covers."""
         self._register(tag)
         if self._early is not None:
-            self._remember(lambda run: run.draft(tag, rounds=rounds, accept_len=accept_len))
+            self._remember((RunStatistics.draft, tag, rounds, accept_len))
         self._rank(tag).draft(rounds, accept_len)
         self.revision += 1
 
@@ -184,14 +186,14 @@ class RunStatistics:
     def interrupt(self, tag: str = "") -> None:
         """A flush of one rank, or a gap in the whole stream."""
         if self._early is not None:
-            self._remember(lambda run: run.interrupt(tag))
+            self._remember((RunStatistics.interrupt, tag))
         for rank in self._touched(tag):
             rank.interrupt()
 
     def retract(self, tag: str = "") -> None:
         """A retraction, abort or crash of one rank, or of all when no rank is named."""
         if self._early is not None:
-            self._remember(lambda run: run.retract(tag))
+            self._remember((RunStatistics.retract, tag))
         for rank in self._touched(tag):
             rank.retract()
 
@@ -207,8 +209,8 @@ class RunStatistics:
             return False
         if later.is_speculative:
             self.turn_speculative()
-        for record in later._early:
-            record(self)
+        for call, *given in later._early:
+            call(self, *given)
         self.revision += 1
         return True
 
@@ -292,10 +294,11 @@ class RunStatistics:
 
     def newest_tok_s(self, tag: str) -> float | None:
         """The server's speed with the newest line of every rank that adds up; None when `tag` is a duplicate's."""
-        counted = self.counted_ranks
-        if len(self._ranks) > 1 and tag not in counted:
+        counted, ranks = self.counted_ranks, self._ranks
+        if len(ranks) > 1 and tag not in counted:
             return None
-        return sum_of_known([self._ranks[each].last_tok_s for each in counted if self._ranks[each].samples])
+        known = [tok_s for each in counted if (tok_s := ranks[each].last_tok_s) is not None]  # None before its first
+        return math.fsum(known) if known else None
 
     def figures(self, *, is_exact: bool = True) -> RunFigures:
         """All that the samples so far come to. For the screen a level may lag by a sample in a hundred."""
@@ -386,13 +389,8 @@ class RunStatistics:
                 self._early = None
 
     def _sample(self, reading: Reading) -> Sample:
-        return sample_of(
-            reading,
-            len(self.verdicts),
-            self.cadence,
-            is_speculative=self.is_speculative,
-            is_acceptance_told=self.is_acceptance_told,
-        )
+        index, is_told = len(self.verdicts), self.is_acceptance_told
+        return sample_of(reading, index, self.cadence, is_speculative=self.is_speculative, is_acceptance_told=is_told)
 
     def _rank(self, tag: str) -> RankStatistics:
         if not tag and len(self._tags) == 1:
@@ -435,6 +433,6 @@ class RunStatistics:
         self._counted = None
         self.verdicts.clear()
         self._has_untagged = False
-        for record in records:
-            record(self)
+        for call, *given in records:
+            call(self, *given)
         self.revision += 1

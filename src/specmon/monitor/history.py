@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from specmon.analysis.horizon import LIVE
 from specmon.analysis.phasehistory import PhaseWindow
+from specmon.analysis.rules import REQUEST
 from specmon.analysis.sample import Reading
 from specmon.events import (
     AcceptanceUntold,
     Block,
     Clock,
-    Covers,
     Crashed,
     CrashExplained,
     DialectFailed,
@@ -205,22 +205,22 @@ class History:
         index = statistics.samples
         statistics.add(
             tag,
-            Reading(
-                at=at,
-                running=running,
-                tok_s=tok_s,
-                accept_len=accept,
-                cycle_ms=filled.cycle_ms[i] if filled.cycle_ms else _NAN,
-                window_s=filled.window_s[i] if filled.window_s else _NAN,
-                tokens=filled.tokens[i] if filled.tokens else _NAN,
-                context_tokens=filled.context_tokens[i] if filled.context_tokens else _NAN,
-                queue=queue,
-                graph=filled.graph[i] if filled.graph else -1,
-                drafts=filled.drafts[i] if filled.drafts else _NAN,
-                drafted=filled.drafted[i] if filled.drafted else _NAN,
-                accepted=filled.accepted[i] if filled.accepted else _NAN,
-                prompt_tok_s=filled.prompt_tok_s[i] if filled.prompt_tok_s else _NAN,
-                by_position=positions,
+            Reading(  # by place, as every line comes through here
+                at,
+                running,
+                tok_s,
+                accept,
+                filled.cycle_ms[i] if filled.cycle_ms else _NAN,
+                filled.window_s[i] if filled.window_s else _NAN,
+                filled.tokens[i] if filled.tokens else _NAN,
+                filled.context_tokens[i] if filled.context_tokens else _NAN,
+                queue,
+                filled.graph[i] if filled.graph else -1,
+                filled.drafts[i] if filled.drafts else _NAN,
+                filled.drafted[i] if filled.drafted else _NAN,
+                filled.accepted[i] if filled.accepted else _NAN,
+                filled.prompt_tok_s[i] if filled.prompt_tok_s else _NAN,
+                positions,
             ),
         )
         life.stats_line(at, tag)
@@ -229,11 +229,11 @@ class History:
         if not self.is_watched:
             return
         # A request's own speed is a share of the server's, which the chart shows.
-        share = running if block.habits.covers is Covers.REQUEST else 1
-        total = statistics.newest_tok_s(block.ranks[columns.rank[i]])
+        share = running if block.habits.covers is REQUEST else 1
+        total = statistics.newest_tok_s(tag)
         if total is not None:
             self.trace.add(life, index, at, total * share, tok_s * share, running, accept)
-        self.remember(((columns.offset[i], index),), life)
+        self._places.add(((columns.offset[i], index),), life)
 
     def _prefill(self, columns: PrefillColumns, j: int, block: Block) -> None:
         at = columns.at[j]

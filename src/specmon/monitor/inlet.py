@@ -211,16 +211,17 @@ class Inlet:
                 self._last_told[server.key] = at
         if len({server.key for _, server, _, _ in kept}) > 1:
             kept.sort(key=lambda line: line[0])
-        noted = dict[int, Trait]()
+        noted = dict[int, int]()
         for trait, offsets in traits:
+            sign = int(trait)  # numbers are put together a hundred times as quickly as flags
             for offset in offsets:
-                noted[offset] = noted.get(offset, Trait.NONE) | trait
+                noted[offset] = noted.get(offset, 0) | sign
         is_carried = framed is not None and any(portion.places is not None for portion in with_text)
         for position, server, at, line in kept:
             carried = _physical(framed, position) if is_carried and framed is not None else b""
             log.add(server.key, position, at, line, noted.pop(position, 0), b"" if carried == line else carried)
-        for position, trait in noted.items():  # what a dialect held back
-            log.mark(self.servers[0].key, position, trait)
+        for position, sign in noted.items():  # what a dialect held back
+            log.mark(self.servers[0].key, position, Trait(sign))
 
     def _keep_text(
         self, portion: Portion, portions: list[Portion], traits: list[tuple[Trait, array[int]]], log: LogBuffer

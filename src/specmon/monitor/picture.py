@@ -16,7 +16,6 @@ from specmon.monitor.fleet import fleet_row, in_order
 from specmon.monitor.headline import headline_of
 from specmon.monitor.life import Life
 from specmon.monitor.logtail import EMPTY_LOG, LogTail
-from specmon.monitor.notices import notices_of
 from specmon.monitor.phasesview import verify_cost, what_if
 from specmon.monitor.server import ServerMonitor
 from specmon.monitor.serverview import freshness, level_view, live_speed, view_of
@@ -280,12 +279,12 @@ class Pictures:
         """A notice that lasts is an event at the moment when it first holds."""
         told = self._noticed.setdefault(view.key, set())
         server = self._session.server(view.key)
-        for notice in notices_of(server, is_finished=self._session.is_finished):
+        for kind, text in zip(view.notice_kinds, view.notices, strict=True):
             # Others come and go with the first samples of a life, or are events already (restart, refused).
-            if notice.kind in _LASTING and notice.kind not in told:
-                told.add(notice.kind)
+            if kind in _LASTING and kind not in told:
+                told.add(kind)
                 at = server.life.last_sample_at if server.life is not None else None
-                line = EventLine(now if at is None else at, Severity.WARNING, view.key, notice.text, None, at is None)
+                line = EventLine(now if at is None else at, Severity.WARNING, view.key, text, None, at is None)
                 self._notices.append(line)
 
     def _aged(self, view: ServerView | None, now: float) -> ServerView | None:
