@@ -15,7 +15,9 @@ def _overlap(a: Area, b: Area) -> bool:
     return a.x < b.x + b.width and b.x < a.x + a.width and a.y < b.y + b.height and b.y < a.y + a.height
 
 
-_needs = st.builds(Needs, verdict=st.integers(2, 5), note=st.integers(0, 2), others=st.integers(0, 3))
+_needs = st.builds(
+    Needs, verdict=st.integers(2, 5), note=st.integers(0, 2), others=st.integers(0, 3), has_phases=st.booleans()
+)
 
 
 @given(st.integers(40, 300), st.integers(12, 100), st.sampled_from(Focus), st.booleans(), _needs)
@@ -76,3 +78,8 @@ def test_words_get_a_second_row_only_where_there_is_room() -> None:
     assert (tall["verdict"].height, tall["note"].height, tall["others"].height) == (3, 2, 1)
     assert (short["verdict"].height, short["note"].height) == (2, 1)
     assert "others" not in short
+
+
+def test_a_wide_screen_with_phases_has_room_for_the_causes() -> None:
+    areas = plan(120, 40, has_playback=True, needs=Needs(verdict=3, has_phases=True)).areas
+    assert areas["differences"].height == areas["comparison"].height + areas["events"].height >= 10

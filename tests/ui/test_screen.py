@@ -393,3 +393,23 @@ async def test_a_large_screen_is_drawn_less_often_in_a_stream_of_news(
             await app._tick_in_pace()
         await pilot.pause()
         assert len(drawn) == pictures_drawn
+
+
+async def test_on_a_huge_screen_flags_have_their_whole_names_and_titles_end_with_a_word() -> None:
+    app = SpecmonApp(StillFeed(pictures.diverged()))
+    async with app.run_test(size=(200, 60)) as pilot:
+        await pilot.pause()
+        shown = text(app)
+        assert "speculative_num_draft_tokens" in shown
+        assert "0.85× against the refer…" not in shown
+
+
+async def test_key_bar_names_the_keys_of_what_is_open() -> None:
+    app = SpecmonApp(StillFeed(pictures.diverged()))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("d")
+        await pilot.pause()
+        assert frame(app)[-1].startswith(" esc back  D in full")
+        await pilot.click(KeyBar, offset=Offset(frame(app)[-1].index("esc back"), 0))
+        await pilot.pause()
+        assert "esc back" not in frame(app)[-1]

@@ -69,7 +69,7 @@ class Dashboard(Resting, Container):
         yield LogPane(look, id="log")
         yield Others(look, id="others")
         yield PlaybackBar(look, id="playback")
-        yield KeyBar(look, id="footer")
+        yield KeyBar(look, id="footer").data_bind(focus_on=Dashboard.focus_on)
 
     @property
     def plan(self) -> Plan | None:

@@ -132,6 +132,14 @@ class _Stack:
             self.areas[right] = Area(half, self.y, self.width - half, height)
             self.y += height
 
+    def beside(self, *left: tuple[str, int], right: str) -> None:
+        """Panels one under the other, with their heights, and one to the right of them all."""
+        half, top = self.width // 2, self.y
+        for name, height in left:
+            self.areas[name] = Area(0, self.y, half, height)
+            self.y += height
+        self.areas[right] = Area(half, top, self.width - half, self.y - top)
+
 
 _FAR = 10_000
 _RATIO_ROWS = 6  # border, three rows and the time axis
@@ -247,12 +255,16 @@ def _two_columns(width: int, height: int, focus: Focus, has_playback: bool, need
         stack.pair("baseline", "speculative", 2 + figures + chart)
     if is_wide and is_overview:
         stack.full("ratio", rows.get("ratio", 0))
-        if "phases" in rows:
+        if "events" in rows and "phases" in rows:
+            # The causes are what is looked for, and many: their panel is as high as both beside it.
+            stack.beside(("comparison", rows["comparison"]), ("events", rows["events"]), right="differences")
+            stack.pair("phases", "acceptance", rows["phases"])
+        elif "phases" in rows:
             stack.full("comparison", rows.get("comparison", 0))
             stack.pair("phases", "acceptance", rows["phases"])
         else:
             stack.pair("comparison", "acceptance", rows.get("comparison", 0))
-        stack.pair("events", "differences", rows.get("events", 0))
+            stack.pair("events", "differences", rows.get("events", 0))
         stack.full("log", rows.get("log", 0))
     elif is_overview:
         stack.full("comparison", _lines(rows))
@@ -266,7 +278,7 @@ def _two_columns(width: int, height: int, focus: Focus, has_playback: bool, need
 
 
 def _huge(width: int, height: int, has_playback: bool, needs: Needs) -> Plan:
-    right = min(64, max(42, width // 4 - 2))
+    right = min(64, max(42, width * 3 // 10 - 4))
     left = width - right
     bottom = 1 + has_playback + needs.others
     stack = _Stack(width)

@@ -13,6 +13,7 @@ from textual.reactive import reactive
 from specmon.monitor.snapshot import Moment, Playback, Severity, Snapshot
 from specmon.ui import figures
 from specmon.ui.keys import shown_keys
+from specmon.ui.layout import Focus
 from specmon.ui.panel import Panel
 from specmon.ui.row import Piece, fit, fits, flow, piece, visible
 from specmon.ui.timeaxis import MARK_SIGNS
@@ -122,7 +123,14 @@ _TIME = (
     ("n N", "next event", "app.jump('event', 1)", 13),
     ("m", "measure", "app.next_measure", 14),
 )
-_FLEET = (("f", "all servers", "app.show_fleet", 2),)
+_FLEET = (("f", "all servers", "app.show_fleet", 2), ("b", "sweep", "app.show_sweep", 5))
+_BACK = ("esc", "back", "app.show_overview", 1)
+_OPENED = {
+    Focus.OVERVIEW: (),
+    Focus.LOG: (_BACK,),
+    Focus.DIFFERENCES: (_BACK, ("D", "in full", "app.show_conditions", 1)),
+    Focus.EVENTS: (_BACK,),
+}
 _ALWAYS = (
     ("l", "log", "app.show_whole_log", 2),
     ("d", "diff", "app.show_differences", 3),
@@ -133,6 +141,7 @@ _ALWAYS = (
     ("a", "assumptions", "app.show_assumptions", 6),
     ("w", "what if", "app.show_what_if", 7),
     ("b", "sweep", "app.show_sweep", 11),
+    ("D", "diff in full", "app.show_conditions", 12),
     ("y", "copy", "app.copy_verdict", 8),
     ("e", "export", "app.export", 9),
     ("t", "theme", "app.next_theme", 10),
@@ -143,18 +152,25 @@ _ALWAYS = (
 
 
 class KeyBar(Panel):
-    """The keys that work now; each can be clicked."""
+    """The keys that work now, those of what is open first; each can be clicked."""
 
     depends_on = ()
+    focus_on: reactive[Focus] = reactive(Focus.OVERVIEW, init=False)
     is_replay: reactive[bool] = reactive(False, init=False)
     has_fleet: reactive[bool] = reactive(False, init=False)  # more servers than the two that are compared
     own_keys: Mapping[str, str] = MappingProxyType({})  # the user's, by the action's id
     _places: Sequence[tuple[int, int, str]] = ()
 
+    def watch_focus_on(self) -> None:
+        """Something else is open."""
+        self.redraw()
+
     def keys(self) -> Sequence[tuple[str, str, str, int]]:
         """Key, word, action, rank."""
-        keys = (*(_REPLAY if self.is_replay else _LIVE), *(_FLEET if self.has_fleet else ()))
-        return (*keys, *_ALWAYS[:-2], *_TIME, *_ALWAYS[-2:])
+        first = (*_OPENED[self.focus_on], *(_REPLAY if self.is_replay else _LIVE), *(_FLEET if self.has_fleet else ()))
+        given = {action for _, _, action, _ in first}
+        rest = [key for key in (*_ALWAYS[:-2], *_TIME) if key[2] not in given]
+        return (*first, *rest, *_ALWAYS[-2:])
 
     def rows(self, width: int, height: int) -> Sequence[Content]:
         """One row."""

@@ -12,7 +12,7 @@ from specmon.ui.opened import opens
 from specmon.ui.panel import Panel
 from specmon.ui.panels.levels import level_pieces
 from specmon.ui.phasebars import SIDE_NAMES, axis_ms, in_a_row, views
-from specmon.ui.row import Piece, first_that_fits, fit, piece
+from specmon.ui.row import Piece, first_that_fits, fit, fits, piece
 
 _SPEEDUP = opens("comparison.speedup")
 _EVEN, _EVEN_REF = opens("comparison.break_even"), opens("comparison.break_even_ref")
@@ -25,6 +25,10 @@ def against_reference(snapshot: Snapshot) -> AgainstReference | None:
     if snapshot.comparison is None or snapshot.trust.state in (Trust.MATCHES, Trust.RECOVERED):
         return None
     return snapshot.comparison.against_reference
+
+
+def _head(label: str, width: int) -> str:
+    return f" {label:<11}" if width >= 56 else f" {label:<6} "
 
 
 class Comparison(Panel):
@@ -47,7 +51,7 @@ class Comparison(Panel):
         """As many subjects as there are rows."""
         rows = [self._speedup(width), self._break_even(width)]
         if self.has_phases_beside:
-            return [*rows, self._load(width), self._samples(width), self._left_out(width)][:height]
+            return [*rows, self._load(width), *self._samples_and_reasons(width)][:height]
         levels = self.snapshot.comparison.levels if self.snapshot.comparison is not None else ()
         if height > 5 and len(levels) > 1:
             by_level = self._row("by level", level_pieces(levels, self.look), width=width)
@@ -59,7 +63,7 @@ class Comparison(Panel):
         return rows
 
     def _row(self, label: str, *choices: Sequence[Piece], width: int) -> Content:
-        head = f" {label:<11}" if width >= 56 else f" {label:<6} "
+        head = _head(label, width)
         body = first_that_fits(width - len(head) - 1, *choices, gap=" · ")
         return Content.assemble((head, "$quiet"), body)
 
@@ -152,7 +156,8 @@ class Comparison(Panel):
             words.append(piece((text, "$good" if same else "bold $caution"), rank=1))
         return self._row("load", words, width=width)
 
-    def _samples(self, width: int) -> Content:
+    def _sample_words(self) -> tuple[list[Piece], list[Piece]]:
+        """How many are used and left out, with the reasons and without."""
         views = (self.snapshot.baseline, self.snapshot.speculative)
 
         def pair(read: Callable[[ServerView], int]) -> list[tuple[str, str]]:
@@ -170,7 +175,17 @@ class Comparison(Panel):
         worse = max(zip(sides, views, strict=True), key=lambda each: each[1].unparsed if each[1] is not None else 0)[0]
         style = opens(f"{worse}.unparsed", "bold $caution" if unparsed else "$quiet")
         odd = piece((f"{figures.count(unparsed)} unparsed", style), rank=2)
-        return self._row("samples", [used, why, odd], [used, left, odd], width=width)
+        return [used, why, odd], [used, left, odd]
+
+    def _samples(self, width: int) -> Content:
+        return self._row("samples", *self._sample_words(), width=width)
+
+    def _samples_and_reasons(self, width: int) -> list[Content]:
+        """One row where the reasons have room in it, else a second one for them."""
+        whole, short = self._sample_words()
+        if fits(whole, width - len(_head("samples", width)) - 1, " · "):
+            return [self._row("samples", whole, width=width)]
+        return [self._row("samples", short, width=width), self._left_out(width)]
 
     def _reasons(self) -> list[tuple[str, int]]:
         found: dict[str, int] = {}

@@ -31,6 +31,7 @@ _WRITE_DOWN = (
     "--reference-tok-s X@B, X tok/s at B running,",
     "or a file NAME.toml in ./references, chosen by --reference NAME",
 )
+_NOT_SET = "not set"
 _WEIGHTS = {"matters": ("!", "bold $caution"), "unknown": ("?", "$foreground"), "expected": ("+", "$quiet")}
 
 
@@ -167,19 +168,24 @@ class Events(Panel, can_focus=True):
 def difference_rows(found: Sequence[Difference], width: int, look: Look) -> list[Content]:
     """A table of conditions that differ: sign, name, before, now, weight."""
     names = max((cell_len(visible(each.name)) for each in found), default=0)
-    befores = max((cell_len(_value(each.before, 99)) for each in found), default=0)
-    nows = max((cell_len(_value(each.now, 99)) for each in found), default=0)
     # Sign, gaps and arrow take 9 cells, the weight 10; values may have half of the rest, the name has what remains.
     room = width - 9
+    unset = _NOT_SET if names + 2 * len(_NOT_SET) <= room else figures.NONE  # whole names are worth more than words
+    befores = max((cell_len(_value(each.before, 99, unset)) for each in found), default=0)
+    nows = max((cell_len(_value(each.now, 99, unset)) for each in found), default=0)
     weight_width = 10 if room - min(names, 30) - befores - nows >= 10 else 0
     value_width = max(5, (room - weight_width - 8) // 3)
     before_width, now_width = min(befores, value_width), min(nows, value_width)
     name_width = max(6, min(names, room - weight_width - before_width - now_width))
+    if name_width < names <= room - weight_width - 2 * len(_NOT_SET):
+        rest = room - weight_width - names
+        before_width = min(befores, rest // 2)
+        name_width, now_width = names, min(nows, rest - before_width)
     rows = []
     for each in found:
         sign, style = _WEIGHTS.get(each.weight, ("·", "$quiet"))
         name = _tail(visible(each.name), name_width)
-        before, now = _values(each.before, each.now, before_width, now_width)
+        before, now = _values(each.before, each.now, before_width, now_width, unset)
         tail = f"  {each.weight}" if weight_width else ""
         rows.append(
             Content.assemble(
@@ -205,14 +211,16 @@ def _pad(text: str, width: int) -> str:
     return text + " " * max(0, width - cell_len(text))
 
 
-def _value(value: str | None, width: int) -> str:
-    return "not set" if value is None and width >= 7 else "–" if value is None else cut(visible(value), width)
+def _value(value: str | None, width: int, unset: str) -> str:
+    if value is None:
+        return unset if cell_len(unset) <= width else figures.NONE
+    return cut(visible(value), width)
 
 
-def _values(before: str | None, now: str | None, before_width: int, now_width: int) -> tuple[str, str]:
+def _values(before: str | None, now: str | None, before_width: int, now_width: int, unset: str) -> tuple[str, str]:
     """Both values as far as there is room; long ones that begin alike are shown from where they differ."""
     if before is None or now is None:
-        return _value(before, before_width), _value(now, now_width)
+        return _value(before, before_width, unset), _value(now, now_width, unset)
     first, second = visible(before), visible(now)
     if cell_len(first) <= before_width and cell_len(second) <= now_width:
         return first, second

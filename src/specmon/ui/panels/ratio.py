@@ -17,7 +17,7 @@ from specmon.ui.look import Look
 from specmon.ui.opened import opens
 from specmon.ui.panels.comparison import against_reference
 from specmon.ui.resting import Resting
-from specmon.ui.row import fit, piece
+from specmon.ui.row import first_that_fits, fit, piece
 from specmon.ui.timeview import FOLLOWS, TimeView, window_of
 
 _SLICES = 120  # in a window, about
@@ -53,20 +53,9 @@ class Ratio(Resting, Vertical):
         """Draw the chart; a slice of time has its point when it is over."""
         if not self.display:
             return
-        window, comparison = window_of(snapshot, self.time_view), snapshot.comparison
+        window = window_of(snapshot, self.time_view)
         self._take(snapshot, window)
-        title = [piece(("ratio speculative / baseline", "$foreground"))]
-        if comparison is not None and comparison.speedup is not None:
-            against = against_reference(snapshot)
-            word = " apparent" if against is not None else ""
-            title.append(
-                piece((f"{figures.times(comparison.speedup)}{word}", opens("comparison.speedup", "bold $foreground")))
-            )
-            if against is not None:
-                style = opens("comparison.speedup_ref", "$caution")
-                title.append(piece((f"{figures.times(against.speedup)} against the reference", style)))
-        title.append(piece(("same clock, medians of clean samples", "$quiet"), rank=1))
-        made = fit(title, max(1, self.outer_size.width - 6))
+        made = self._heading(max(1, self.outer_size.width - 6))
         if self._title is None or not made.is_same(self._title):
             self._title = made
             self.set_title(made)
@@ -91,6 +80,23 @@ class Ratio(Resting, Vertical):
                 why,
             )
         )
+
+    def _heading(self, width: int) -> Content:
+        comparison = self.snapshot.comparison
+        name = piece(("ratio speculative / baseline", "$foreground"))
+        clock = piece(("same clock, medians of clean samples", "$quiet"), rank=1)
+        if comparison is None or comparison.speedup is None:
+            return fit([name, clock], width)
+        against = against_reference(self.snapshot)
+        apparent = figures.times(comparison.speedup) + (" apparent" if against is not None else "")
+        now = piece((apparent, opens("comparison.speedup", "bold $foreground")))
+        if against is None:
+            return fit([name, now, clock], width)
+        style = opens("comparison.speedup_ref", "$caution")
+        long, short = (
+            piece((f"{figures.times(against.speedup)} {word}", style)) for word in ("against the reference", "vs ref")
+        )
+        return first_that_fits(width, [name, now, long, clock], [name, now, short])
 
     def _take(self, snapshot: Snapshot, window: plot.Window) -> None:
         """The points, made anew only when a slice is over or somebody looks elsewhere."""
