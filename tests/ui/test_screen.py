@@ -377,24 +377,6 @@ async def test_marks_that_stand_close_keep_the_more_important_word() -> None:
         assert "restart" in axis
 
 
-@pytest.mark.parametrize(("size", "pictures_drawn"), [((80, 24), 6), ((120, 40), 3), ((200, 60), 2)])
-async def test_a_large_screen_is_drawn_less_often_in_a_stream_of_news(
-    size: tuple[int, int], pictures_drawn: int
-) -> None:
-    feed = StillFeed(pictures.healthy())
-    app = SpecmonApp(feed, interval_s=1000)
-    drawn: list[Snapshot] = []
-    async with app.run_test(size=size) as pilot:
-        await pilot.pause()
-        app._ticks_since_drawn = 0
-        app.watch(app, "snapshot", lambda picture: drawn.append(picture), init=False)
-        for _ in range(6):
-            feed.show(feed.picture)
-            await app._tick_in_pace()
-        await pilot.pause()
-        assert len(drawn) == pictures_drawn
-
-
 async def test_on_a_huge_screen_flags_have_their_whole_names_and_titles_end_with_a_word() -> None:
     app = SpecmonApp(StillFeed(pictures.diverged()))
     async with app.run_test(size=(200, 60)) as pilot:

@@ -82,6 +82,7 @@ class ReplayFeed:
         self._held_against: tuple[Reference | None, Callable[[], tuple[Reference, ...]]] | None = None  # likewise
         self._session = self._begun_session()
         self._surveying: asyncio.Task[None] | None = None
+        self.news = asyncio.Event()  # set by whatever comes; cleared by the one who waits for it
         self._fed = dict.fromkeys((log.key for log in logs), 0)
         self._looked = dict.fromkeys((log.key for log in logs), 0)
         self._life: dict[str, Life | None] = {}  # whose conditions the session has
@@ -185,7 +186,7 @@ class ReplayFeed:
         self._moments_told = moments_of(ahead.snapshot())
 
     async def _play(self) -> None:
-        last = self._clock()
+        last, told = self._clock(), (self._generation, -1)
         while self._stays or not self._is_finished:
             now = self._clock()
             elapsed, last = now - last, now
@@ -195,6 +196,9 @@ class ReplayFeed:
                 last = self._clock()
             elif not self._is_paused and self._position < self._end:
                 await self._advance(self._next_position(elapsed))
+            if (state := (self._generation, self._session.version)) != told:
+                told = state
+                self.news.set()
             await self._sleep(TICK_S)
 
     def snapshot(self) -> Snapshot:

@@ -29,6 +29,7 @@ from specmon.ui.keys import set_up_keys
 from specmon.ui.layout import Focus
 from specmon.ui.logscreen import LogScreen
 from specmon.ui.look import AsciiFilter, Look
+from specmon.ui.pace import Pace
 from specmon.ui.palette import commands
 from specmon.ui.panels.bars import KeyBar
 from specmon.ui.panels.evidence import Differences, Events
@@ -40,10 +41,6 @@ from specmon.ui.timetravel import TIME_BINDINGS, TimeApp
 
 EXIT_INTERRUPTED = 130
 _THEMES_EVERY_S = 1.0
-# Ticks between two pictures, by the cells of the screen: a larger one costs more CPU for each.
-_PACES = ((4000, 1), (9000, 2), (10**9, 3))
-
-_QUIET_S = 0.5  # what comes after so much quiet is drawn at once
 _SLICE_S = 0.005  # after so much drawing others have their turn
 
 _REPLAY_ACTIONS = {"change_speed"}
@@ -101,15 +98,15 @@ class SpecmonApp(TimeApp):
         self._ascii_filter = AsciiFilter() if ascii_only else None
         super().__init__()
         self._feed = feed
-        self._news: asyncio.Event | None = getattr(feed, "news", None)  # a live feed's
+        self._news: asyncio.Event | None = getattr(feed, "news", None)  # set by whatever comes
         self._handover = handover
         self._notice = notice
         self.desk = desk
         self._outlet = Outlet(self._write_to_terminal, os.environ)
         self._look = self.look = Look(ascii_only)
         self._interval_s = interval_s
-        self._ticks_since_drawn = 0
-        self._drawn_at = float("-inf")  # on the loop's clock; nothing yet
+        self._has_undrawn = False  # news wait for their picture
+        self._drawing = asyncio.Lock()  # one picture after the other
         self._theming = Theming(self, theme, theme_folders)
         self._held: Snapshot | None = None
         self._shown: tuple[object, ...] = ()
@@ -140,9 +137,9 @@ class SpecmonApp(TimeApp):
         self.own_keys = set_up_keys(self, self._wanted_keys)
         self.query_one(KeyBar).own_keys = self.own_keys
         self.run_worker(self._run_feed(), name="feed", group="feed")
-        self.set_interval(self._interval_s, self._tick_in_pace)
+        self.set_interval(self._interval_s, self._beat)
         if self._news is not None:
-            self.run_worker(self._draw_after_quiet(self._news), name="news", group="news")
+            self.run_worker(self._draw_news(self._news), name="news", group="news")
         self.call_after_refresh(self._tick)
         self._is_up.set()
 
@@ -161,26 +158,33 @@ class SpecmonApp(TimeApp):
         header.ended = reason
         header.redraw()
 
-    async def _tick_in_pace(self) -> None:
-        """Draw what is new at once after a quiet moment; in a stream of news a larger screen waits longer."""
-        self._ticks_since_drawn += 1
-        cells = self.size.width * self.size.height
-        if self._ticks_since_drawn >= next(ticks for limit, ticks in _PACES if cells <= limit):
+    async def _beat(self) -> None:
+        """Draw what the clock alone changes: ages, positions. News have a pace of their own."""
+        if not self._has_undrawn:
             await self._draw()
 
-    async def _draw_after_quiet(self, news: asyncio.Event) -> None:
-        """Draw the first news after a quiet moment without waiting for the next beat."""
-        loop = asyncio.get_running_loop()
+    async def _draw_news(self, news: asyncio.Event) -> None:
+        """Draw what comes: at once after a quiet moment, else within a beat."""
+        loop, pace = asyncio.get_running_loop(), Pace(self._interval_s)
         while True:  # ends with the screen
-            await news.wait()
+            came_at = pace.taken_at
+            if not news.is_set():
+                await news.wait()
+                came_at = loop.time()
+            self._has_undrawn = True
+            await asyncio.sleep(max(0.0, pace.due(came_at) - loop.time()))
             news.clear()
-            if loop.time() - self._drawn_at >= _QUIET_S:
-                await self._draw()
-                await asyncio.sleep(self._interval_s)  # what comes now is drawn on the beat
+            pace.take(loop.time())
+            await self._draw()
+            self._has_undrawn = False
 
     async def _draw(self) -> None:
         """Draw what is new; where lines come by themselves, panel by panel, so that they are taken in meanwhile."""
-        if self._news is None:
+        async with self._drawing:
+            await self._draw_fresh()
+
+    async def _draw_fresh(self) -> None:
+        if self._news is None or self._feed.controls is not None:
             self._tick()
             return
         if (fresh := self._look_at_feed()) is None:
@@ -222,8 +226,6 @@ class SpecmonApp(TimeApp):
         key = _key_of(fresh)
         if key != self._shown:
             self._shown = key
-            self._ticks_since_drawn = 0
-            self._drawn_at = asyncio.get_running_loop().time()
             return fresh
         # Between two samples only the clock goes on.
         self.main.query_one(Header).snapshot = fresh
