@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import socket
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -46,6 +47,44 @@ async def test_connects_by_an_alias_of_the_configuration(sshd: Sshd) -> None:
 async def test_connects_with_the_agent(sshd: Sshd, agent_socket: Path) -> None:
     config = sshd.config("agent", ALIAS.replace("  IdentityFile KEY\n", ""))
     assert await greet(SshHost("gpu1", SshSettings(config_file=config))) == b"hello\n"
+
+
+@pytest.mark.parametrize("where", ["SSH_AUTH_SOCK", "$SSH_AUTH_SOCK", "${SSH_AUTH_SOCK}"])
+async def test_agent_of_the_configuration_may_be_that_of_the_environment(
+    sshd: Sshd, agent_socket: Path, where: str
+) -> None:
+    config = sshd.config("agent_where", ALIAS.replace("IdentityFile KEY", f"IdentityAgent {where}"))
+    assert await greet(SshHost("gpu1", SshSettings(config_file=config))) == b"hello\n"
+
+
+@pytest.fixture
+def full_agent(sshd: Sshd, agent_socket: Path, tmp_path: Path) -> None:
+    """The agent holds eight keys before the right one."""
+    keys = [tmp_path / f"key{number}" for number in range(8)]
+    for key in keys:
+        asyncssh.generate_private_key("ssh-ed25519").write_private_key(key)
+        key.chmod(0o600)
+    for words in (["-D"], [*map(str, keys), str(sshd.client_key)]):
+        subprocess.run(["ssh-add", "-q", *words], check=True, capture_output=True, timeout=90)
+
+
+@pytest.mark.usefixtures("full_agent")
+async def test_named_key_of_an_agent_that_holds_many_comes_first(sshd: Sshd) -> None:
+    """A server takes six tries (MaxAuthTries); the agent's own order would use them up."""
+    unnamed = sshd.config("many_keys", ALIAS.replace("  IdentityFile KEY\n", ""))
+    assert "MaxAuthTries" in await refusal(SshHost("gpu1", SshSettings(config_file=unnamed)))
+    assert await greet(SshHost("gpu1", SshSettings(config_file=sshd.config("named_key", ALIAS)))) == b"hello\n"
+
+
+@pytest.mark.parametrize("first", ["ProxyCommand none", "ProxyCommand=none", "ProxyJump none"])
+async def test_first_word_on_the_way_to_a_host_counts(sshd: Sshd, first: str) -> None:
+    config = sshd.config("first_way", ALIAS + f"  {first}\nHost *\n  ProxyJump nowhere.invalid\n")
+    assert await greet(SshHost("gpu1", SshSettings(config_file=config, use_agent=False))) == b"hello\n"
+
+
+async def test_jump_line_may_hold_tokens(sshd: Sshd) -> None:
+    config = sshd.config("token", ALIAS + "  ProxyJump ssh://%r@%n-jump\n" + ALIAS.replace("gpu1", "gpu1-jump"))
+    assert await greet(SshHost("gpu1", SshSettings(config_file=config, use_agent=False))) == b"hello\n"
 
 
 async def test_connects_through_a_jump_host(sshd: Sshd) -> None:

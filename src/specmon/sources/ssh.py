@@ -26,7 +26,7 @@ from specmon.sources.machine import READ_BYTES, CommandResult, IsWhole
 from specmon.sources.proxy_command import ProxyCommand, is_safe_word
 from specmon.sources.ssh_config import explained
 from specmon.sources.ssh_errors import channel_error, connect_error, forwarding_error, hand_command, wants_answer
-from specmon.sources.ssh_keys import Keys, present_keys
+from specmon.sources.ssh_keys import offered_keys
 from specmon.sources.ssh_login import (
     KeyKnowledge,
     LoginClient,
@@ -35,6 +35,7 @@ from specmon.sources.ssh_login import (
     ask_passphrase,
     key_name,
 )
+from specmon.sources.ssh_tokens import expanded
 from specmon.sources.tls import TlsCheck
 from specmon.sources.trusted_keys import trusted_keys
 
@@ -327,35 +328,32 @@ class SshHost:
             told = await asyncssh.SSHClientConnectionOptions.construct(
                 host=name, client_keys=None, agent_path=None, **where
             )
-            jumps = settings.jump_host or told.tunnel
-            jump = self._before or await self._jump_host(jumps if isinstance(jumps, str) else "", told.port)
+            jumps = settings.jump_host or jump_line(told, name)
+            jump = self._before or await self._jump_host(jumps, told.port)
             command = None if jump or jumps else proxy_command(told, name, user)
             self._last_jump = jump
             tunnel = None if jump is None else await self._through(jump)
             patience_s = _PROMPT_LIMIT_S if prompt else 0.0
             trusted = trusted_keys(settings.known_hosts or told.known_hosts, knowledge, told, name)
-            keys: Keys = (
-                {"client_keys": [str(path) for path in settings.client_keys]}
-                if settings.client_keys
-                else present_keys(told)
-            )
 
             async def log_in(asked: LoginClient) -> asyncssh.SSHClientConnection:
-                return await asyncssh.connect(
-                    name,
-                    tunnel=tunnel,
-                    sock=None if proxy is None else proxy.socket,
-                    known_hosts=trusted,
-                    client_factory=lambda: asked,
-                    **keys,
-                    passphrase=ask_passphrase(name, prompt),
-                    agent_path=() if settings.use_agent else None,
-                    connect_timeout=settings.connect_timeout_s + patience_s,
-                    login_timeout=settings.login_timeout_s + patience_s,
-                    keepalive_interval=settings.keepalive_s,
-                    keepalive_count_max=settings.keepalive_count,
-                    **where,
-                )
+                files = [str(path) for path in settings.client_keys]
+                async with offered_keys(told, files, settings.use_agent) as keys:
+                    return await asyncssh.connect(
+                        name,
+                        tunnel=tunnel,
+                        sock=None if proxy is None else proxy.socket,
+                        proxy_command=None if told.proxy_command else (),  # ours has been run, or is no command
+                        known_hosts=trusted,
+                        client_factory=lambda: asked,
+                        passphrase=ask_passphrase(name, prompt),
+                        connect_timeout=settings.connect_timeout_s + patience_s,
+                        login_timeout=settings.login_timeout_s + patience_s,
+                        keepalive_interval=settings.keepalive_s,
+                        keepalive_count_max=settings.keepalive_count,
+                        **keys,
+                        **where,
+                    )
 
             attempt = 0
             while True:
@@ -465,6 +463,14 @@ class SshHost:
 class _Hop:
     address: HostAddress
     port: int | None
+
+
+def jump_line(told: asyncssh.SSHClientConnectionOptions, name: str) -> str:
+    """The jump hosts of the configuration, empty for none; of ProxyJump and ProxyCommand the first counts."""
+    ways = [option for option in told.config.get_options(False) if option in ("ProxyJump", "ProxyCommand")]
+    if not isinstance(told.tunnel, str) or ways[:1] == ["ProxyCommand"]:
+        return ""
+    return expanded(told.tunnel, told, name)
 
 
 def proxy_command(told: asyncssh.SSHClientConnectionOptions, name: str, user: str | None) -> str | None:

@@ -95,6 +95,11 @@ def connect_error(
             f"{host}: permission denied; no key or password was accepted. "
             f"Try `{by_hand}`, or add the key with `ssh-add`."
         )
+    if isinstance(error, asyncssh.DisconnectError) and "authentication failures" in error.reason:
+        return SourceRefused(
+            f"{host}: the host has turned down as many keys as it lets one try (MaxAuthTries). Name the right one with "
+            f"`-i`, and put `IdentitiesOnly yes` with its IdentityFile into the SSH configuration."
+        )
     if isinstance(error, asyncssh.KeyEncryptionError) and "bcrypt" in str(error):
         return SourceRefused(
             f"{host}: the key is encrypted, and reading it needs the Python package bcrypt. Add the key to the agent "

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import re
-import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 import asyncssh
 
 from specmon.sources.ssh_login import KeyKnowledge
-
-_TOKEN = re.compile(r"%(.)|\$\{(\w+)\}")
+from specmon.sources.ssh_tokens import expanded
 
 
 def trusted_keys(
@@ -48,19 +44,7 @@ def trusted_keys(
 
 
 def _path(text: str, told: asyncssh.SSHClientConnectionOptions, name: str) -> Path:
-    """A file as the configuration names it, its tokens and variables put in as `ssh` does."""
-    home = str(Path("~").expanduser())
-    here = socket.gethostname()
-    tokens: Mapping[str, str] = {
-        "%": "%", "d": home, "h": told.host, "i": str(os.getuid()), "k": told.host_key_alias or name, "l": here,
-        "L": here.partition(".")[0], "n": name, "p": str(told.port), "r": told.username, "u": told.client_username,
-    }  # fmt: skip
-
-    def value(match: re.Match[str]) -> str:
-        token, variable = match.groups()
-        return tokens.get(token, match[0]) if token else os.environ.get(variable, match[0])
-
-    return Path(_TOKEN.sub(value, text)).expanduser()
+    return Path(expanded(text, told, name)).expanduser()
 
 
 def _read(files: list[Path]) -> asyncssh.SSHKnownHosts:
