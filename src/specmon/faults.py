@@ -32,6 +32,10 @@ def tables_of(text: str) -> dict[str, object]:
         return tomllib.loads(text)
     except RecursionError:
         raise tomllib.TOMLDecodeError("its tables are nested too deeply") from None
+    except tomllib.TOMLDecodeError:
+        raise
+    except ValueError:  # Python reads no integer of more than 4,300 digits, and tomllib lets that through
+        raise tomllib.TOMLDecodeError("a number of too many digits") from None
 
 
 def dotted(keys: Keys) -> str:

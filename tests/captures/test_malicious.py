@@ -76,6 +76,7 @@ def read_all(folder: Path) -> int:
         (_write("manifest.toml", MANIFEST.replace("2026-", "0001-")), "no time of this age"),
         (_write("manifest.toml", MANIFEST.replace("2026-", "9999-")), "no time of this age"),
         (_write("manifest.toml", MANIFEST.replace("+00:00", "")), "starts_at"),
+        (_write("manifest.toml", "a = " + "9" * 5_000), "not valid TOML: a number of too many digits"),
         (_write("manifest.toml", "a = " + "[" * 50_000), "nested too deeply|not valid TOML"),
         (_write("manifest.toml", ".".join("a" * 200_000) + " = 1"), "not valid TOML: a key of too many parts"),
         (_write("manifest.toml", "[" + '."="'.join("a" * 200_000) + "]"), "not valid TOML: a key of too many parts"),

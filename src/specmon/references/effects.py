@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from specmon.errors import ConfigError
-from specmon.faults import sentence_of
+from specmon.faults import sentence_of, tables_of
 
 _Text = Annotated[str, Field(min_length=1)]
 
@@ -100,7 +100,7 @@ def read_effects(path: Path) -> tuple[Effect, ...]:
             f"effects {path}: {(error.strerror or str(error)).lower()}. Check its permissions."
         ) from error
     try:
-        return _Effects.model_validate(tomllib.loads(text)).effect
+        return _Effects.model_validate(tables_of(text)).effect
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"effects {path}: it is not valid TOML: {error}. Correct or remove the file.") from error
     except ValidationError as error:

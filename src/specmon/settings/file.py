@@ -10,7 +10,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from specmon.errors import ConfigError
-from specmon.faults import Keys, line_of, sentence_of
+from specmon.faults import Keys, line_of, sentence_of, tables_of
 from specmon.settings.model import Session, Settings
 from specmon.settings.names import settings_path
 
@@ -56,7 +56,7 @@ def read_settings(path: Path | None = None) -> SettingsFile | None:
 def parse_settings(text: str, path: Path) -> SettingsFile:
     """The settings in a text. ConfigError with line and key when something is wrong."""
     try:
-        content = tomllib.loads(text)
+        content = tables_of(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         at = _AT.search(str(error))
         line = "" if at is None else f":{at[1] or max(1, len(text.splitlines()))}"
