@@ -48,6 +48,9 @@ class Entries:
         reaches = (buckets["start"] + buckets["span_s"] > start) & (buckets["start"] <= end)
         rows = buckets[reaches & np.isfinite(buckets[measure][:, LOW])]
         own = values[inside]
+        if not len(rows):  # every frame asks this of every chart
+            at, is_clean, running = samples.at[inside], samples.rule[inside] == 0, samples.running[inside]
+            return cls(start, end, at, np.zeros(len(own)), own, own, is_clean, running)
         return cls(
             start,
             end,
@@ -64,6 +67,8 @@ class Entries:
 
     def those(self, which: Flags) -> Entries:
         """Some of them."""
+        if which.all():
+            return self
         return Entries(
             self.start,
             self.end,

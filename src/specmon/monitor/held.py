@@ -249,6 +249,8 @@ class HeldSamples(Sequence[SamplePoint]):
         for entries in self._entries(measure, start, end):
             is_shown = entries.is_clean if running is None else entries.is_clean & (entries.running == running)
             shown.take(entries.those(is_shown))
+            if is_shown.all():
+                continue
             rest = entries.those(entries.is_clean & ~is_shown)
             other.take(rest.those(rest.low <= high))
             far = rest.those(rest.high > high)

@@ -132,15 +132,15 @@ class Chart(Resting):
 
     def _is_drawn(self, plot: Plot | None) -> bool:
         """Whether this very picture stands already; asked every tick, so it compares no points."""
-        old = self._plot
-        if plot is None or old is None or self._drawn_for != (self.size.width, self.size.height):
+        old, (width, height) = self._plot, self.size
+        if plot is None or old is None or self._drawn_for != (width, height):
             return False
         return (
             plot.points is old.points
             and (plot.marks is old.marks or plot.marks == old.marks)
             and (plot.low, plot.high, plot.line, plot.line_name, plot.running, plot.cursor, plot.measure)
             == (old.low, old.high, old.line, old.line_name, old.running, old.cursor, old.measure)
-            and framed(plot, *self.size)[1] == self._drawn_window
+            and framed(plot, width, height)[1] == self._drawn_window
         )
 
     def _redraw(self) -> None:

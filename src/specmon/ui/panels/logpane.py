@@ -90,8 +90,8 @@ class LogPane(Resting, can_focus=True):
         if self.display:
             self.refresh()
 
-    def _top(self) -> int:
-        last = max(0, len(self._lines) - self.size.height)
+    def _top(self, height: int) -> int:
+        last = max(0, len(self._lines) - height)
         return last if self._follows else min(self._first, last)
 
     def _go_to(self, first: int) -> None:
@@ -103,11 +103,12 @@ class LogPane(Resting, can_focus=True):
 
     def action_move(self, rows: int) -> None:
         """Scroll by rows."""
-        self._go_to(self._top() + rows)
+        self._go_to(self._top(self.size.height) + rows)
 
     def action_page(self, pages: int) -> None:
         """Scroll by pages; one row stays in view."""
-        self._go_to(self._top() + pages * max(1, self.size.height - 1))
+        height = self.size.height
+        self._go_to(self._top(height) + pages * max(1, height - 1))
 
     def action_oldest(self) -> None:
         """Go to the oldest line that is held."""
@@ -143,26 +144,27 @@ class LogPane(Resting, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         """One visible row, with its part of the scroll bar in the last cell."""
-        width = self.size.width
-        index = self._top() + y
+        width, height = self.size  # looked up once: it takes Textual longer than a row
+        top = self._top(height)
+        index = top + y
         if index >= len(self._lines):
             text = " no lines yet" if y == 0 and not self._lines else ""
             return Strip([Segment(text, self._style("stats"))]).adjust_cell_length(width, self.rich_style)
         line = self._lines[index]
-        bar = self._bar(y)
+        bar = self._bar(y, top, height)
         strip = self._strips.get((line, bar))
         if strip is None:
-            style = self._style("bar") if len(self._lines) > self.size.height else self.rich_style
+            style = self._style("bar") if len(self._lines) > height else self.rich_style
             strip = Strip.join([self._draw(line, width - 1), Strip([Segment(bar, style)], 1)])
             self._strips[(line, bar)] = strip
         return strip
 
-    def _bar(self, y: int) -> str:
-        height, total = self.size.height, len(self._lines)
+    def _bar(self, y: int, top: int, height: int) -> str:
+        total = len(self._lines)
         if total <= height:
             return " "
         thumb = max(1, height * height // total)
-        start = round(self._top() / (total - height) * (height - thumb))
+        start = round(top / (total - height) * (height - thumb))
         return "▐" if start <= y < start + thumb else " "
 
     def _draw(self, line: LogLine, width: int) -> Strip:

@@ -220,13 +220,15 @@ class Side(Resting, Vertical):
         self.role = role
         self._look = look
         self._words: tuple[Content, Content] | None = None
+        # Looked for with every picture otherwise.
+        self._speed, self._cycle = Chart(look, classes="speed"), Chart(look, classes="cycle")
         self._form = Form.NORMAL
 
     def compose(self) -> ComposeResult:
         """Figures and charts."""
         yield Figures(self._look, self.role, classes="figures").data_bind(Side.snapshot, Side.time_view)
-        yield Chart(self._look, classes="speed")
-        yield Chart(self._look, classes="cycle")
+        yield self._speed
+        yield self._cycle
 
     def apply(self, plan: Plan) -> None:
         """Take the heights of a plan."""
@@ -279,7 +281,7 @@ class Side(Resting, Vertical):
         if view is not None and self.time_view.cursor is not None:
             at, now = self.time_view.cursor, self.snapshot.now
             is_on_sample = any(plot.held_of(side.points).has_sample_at(at) for side in plot.sides(self.snapshot))
-            cursor = Cursor(at, *self.query_one(".speed", Chart).cell_around(at), is_on_sample)
+            cursor = Cursor(at, *self._speed.cell_around(at), is_on_sample)
             short = readout(view, cursor, self.role, now, is_short=True)
             foot = first_that_fits(room, readout(view, cursor, self.role, now), short)
         words = (first_that_fits(room, *choices), foot)
@@ -290,7 +292,7 @@ class Side(Resting, Vertical):
             self.set_subtitle(words[1])
 
     def _draw_charts(self, snapshot: Snapshot, view: ServerView | None) -> None:
-        speed, cycle = self.query_one(".speed", Chart), self.query_one(".cycle", Chart)
+        speed, cycle = self._speed, self._cycle
         if view is None:
             speed.show(None)
             cycle.show(None)
