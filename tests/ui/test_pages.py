@@ -118,7 +118,7 @@ async def test_the_phases_screen_tells_all_of_it() -> None:
         await pilot.pause()
         shown = text(app)
         for words in (
-            "29.9 ms", "28.70   96 %", "draft-extend", "verify costs 1.83 × the baseline's measured decode phase",
+            "29.9 ms", "28.70   96 %", "draft-extend", "verify costs 1.83× the baseline's measured decode phase",
             "identity agrees within 0.1 %", "verify 21.0 → 28.7 ms since 16:41:13", "measured by specmon-probe",
             "spec phases over time", "verify 28.7", "decode 15.7",
         ):  # fmt: skip
@@ -183,7 +183,7 @@ async def test_the_dashboard_has_the_phases_of_both_servers() -> None:
         shown = text(app)
         assert "base decode" in shown
         assert "28.7 ms  (96 %)" in shown
-        assert "verify costs 1.83 ×" in shown
+        assert "verify costs 1.83×" in shown
 
 
 async def test_a_page_goes_on_with_the_session_and_closes() -> None:

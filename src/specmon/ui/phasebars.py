@@ -192,7 +192,7 @@ def cost_row(cost: VerifyCost | None, width: int) -> Content | None:
         return None
     return first_that_fits(
         width,
-        [piece((f" verify costs {cost.multiple:.2f} × {cost.step}", _VERIFY))],
-        [piece((f" verify costs {cost.multiple:.2f} × a baseline step", _VERIFY))],
-        [piece((f" verify {cost.multiple:.2f} × base step", _VERIFY))],
+        [piece((f" verify costs {cost.multiple:.2f}× {cost.step}", _VERIFY))],
+        [piece((f" verify costs {cost.multiple:.2f}× a baseline step", _VERIFY))],
+        [piece((f" verify {cost.multiple:.2f}× base step", _VERIFY))],
     )

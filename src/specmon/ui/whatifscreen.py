@@ -171,7 +171,7 @@ class WhatIfPage(Page):
         head = f" {arrow} {labels[name]:<{max(map(len, labels.values()))}} {value:>8}{unit:<3} "
         tail: list[Piece] = []
         if name == "verify" and moved.verify_multiple is not None:
-            tail.append(piece((f"{moved.verify_multiple:.2f} × step", "$foreground")))
+            tail.append(piece((f"{moved.verify_multiple:.2f}× step", "$foreground")))
         is_moved = abs(_value(moved, name) - _value(now, name)) > 1e-9
         tail.append(piece((f"measured {_value(now, name):.2f}", "bold $caution" if is_moved else "$quiet"), rank=1))
         tail_width = 34 if width >= 76 else 0

@@ -194,7 +194,9 @@ class FleetTable(Panel):
             figure = _FIGURES.get(column.head)
             spans += [(gap, style), (column.cell(column.text(row)), opens(figure, style) if figure else style)]
         content = Content.assemble(*spans)
-        return content.stylize("on $brand 25%") if is_chosen else content
+        if not is_chosen:
+            return content
+        return content.pad_right(max(0, self.size.width - content.cell_length)).stylize("on $brand 25%")
 
     def _style(self, column: Column, row: FleetRow) -> str:
         if column.head in _NUMBERS:
