@@ -9,6 +9,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 STORY = Path(__file__).resolve().parents[2] / "fixtures" / "story"
 
 
@@ -56,10 +58,29 @@ main(["replay", sys.argv[1]])
 """
 
 
-def test_closed_terminal_ends_a_program_whose_loop_stands_still() -> None:
+# The screen has ended, and a thread of its driver is left.
+LEAVES_A_THREAD = """
+import asyncio, signal, sys, threading
+from specmon.cli import main
+from specmon.ui.app import SpecmonApp
+
+async def leave_a_thread(app):
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    threading.Thread(target=threading.Event().wait).start()
+    print("up", file=sys.stderr, flush=True)
+    while sys.stderr.isatty():
+        await asyncio.sleep(0.01)
+
+SpecmonApp.run_async = leave_a_thread
+main(["replay", sys.argv[1]])
+"""
+
+
+@pytest.mark.parametrize("program", [STANDS_STILL, LEAVES_A_THREAD], ids=["loop stands still", "a thread is left"])
+def test_closed_terminal_ends_a_program_that_cannot_end(program: str) -> None:
     pid, terminal = pty.fork()
     if pid == 0:
-        os.execv(sys.executable, [sys.executable, "-c", STANDS_STILL, str(STORY)])
+        os.execv(sys.executable, [sys.executable, "-c", program, str(STORY)])
     shown = b""
     while b"up\r\n" not in shown:  # to its end: a write that is under way when the terminal goes would fail
         shown += os.read(terminal, 1000)

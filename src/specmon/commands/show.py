@@ -126,25 +126,33 @@ def ended_with_its_terminal() -> Iterator[None]:
     """A terminal that is gone ends the program also where the screen cannot.
 
     Textual 8.2.8 writes in a thread that dies with the terminal; what is drawn after that fills its queue, and then the
-    loop stands still for ever. A capture is whole up to the last second by then.
+    loop stands still for ever. Or the SIGCONT behind the SIGHUP starts the driver once more while the screen ends, and
+    the interpreter waits for its threads. A capture is whole up to the last second by then.
     """
     is_left = threading.Event()
 
     def watch() -> None:
-        hangup = select.poll()
-        hangup.register(sys.stderr.fileno(), 0)  # POLLHUP needs no asking for
         while not is_left.is_set():
-            if any(state & (select.POLLHUP | select.POLLERR) for _, state in hangup.poll(_HANGUP_LOOK_MS)):
+            if _is_hung_up(_HANGUP_LOOK_MS):
                 if not is_left.wait(_HANGUP_GRACE_S):
                     os._exit(128 + signal.SIGHUP)
                 return
 
-    if not is_in_browser() and hasattr(select, "poll"):
+    can_look = not is_in_browser() and hasattr(select, "poll")
+    if can_look:
         threading.Thread(target=watch, daemon=True, name="hangup").start()
     try:
         yield
     finally:
-        is_left.set()
+        # Without its terminal the rest of the way is watched, too.
+        if not (can_look and _is_hung_up(0)):
+            is_left.set()
+
+
+def _is_hung_up(wait_ms: int) -> bool:
+    hangup = select.poll()
+    hangup.register(sys.stderr.fileno(), 0)  # POLLHUP needs no asking for
+    return any(state & (select.POLLHUP | select.POLLERR) for _, state in hangup.poll(wait_ms))
 
 
 def _can_write_utf8() -> bool:
