@@ -200,6 +200,9 @@ async def write(wanted: set[str], folder: Path) -> None:
 
 def main() -> None:
     """Write the pictures that are named, or all."""
+    if {"-h", "--help"} & set(sys.argv[1:]):
+        sys.stdout.write(__doc__ or "")
+        return
     wanted = set(sys.argv[1:]) or {screen.name for screen in SCREENS}
     if unknown := wanted - {screen.name for screen in SCREENS}:
         sys.exit(f"no such screen: {', '.join(sorted(unknown))}; known are {', '.join(s.name for s in SCREENS)}")

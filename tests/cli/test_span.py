@@ -57,7 +57,8 @@ def test_samples_outside_enter_no_figure_and_are_counted(
     ("args", "part"),
     [
         (("--since", "yesterday"), "no time"),
-        (("--since", "16:41", "--until", "16:40"), "Swap the two"),
+        (("--since", "2026-02-26T16:41", "--until", "2026-02-26T16:40"), "Swap the two"),
+        (("--since", "16:41", "--until", "-1h"), "--since 16:41:00 lies behind --until 15:"),
         (("--run", "2"), "has 1 run, so"),
     ],
 )

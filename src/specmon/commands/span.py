@@ -35,7 +35,15 @@ def chosen_window(since: str | None, until: str | None, newest_stamp: NewestStam
             raise ConfigError("--since and --until: the logs tell no time to count from. Write a date and a time.")
     window = TimeWindow(_moment("--since", since, newest), _moment("--until", until, newest))
     if window.since is not None and window.until is not None and window.since > window.until:
-        raise ConfigError("--since lies behind --until: no sample can be between them. Swap the two.")
+        if newest is None:
+            raise ConfigError("--since lies behind --until: no sample can be between them. Swap the two.")
+        since_at, until_at, newest_at = (
+            f"{datetime.fromtimestamp(at, UTC):%H:%M:%S}" for at in (window.since, window.until, newest)
+        )
+        raise ConfigError(
+            f"--since {since_at} lies behind --until {until_at}, counted from the logs' newest stamp {newest_at}: no "
+            "sample can be between them. Move one of the two."
+        )
     return window
 
 
