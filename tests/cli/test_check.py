@@ -231,7 +231,7 @@ def test_client_is_put_to_its_server_by_port(at_once: Specmon, tmp_path: Path) -
     endpoint = {"endpoint": {"url": "http://gpu01:30001"}}
     found = method(at_once, "--client", client(tmp_path, 99.0, input_config=endpoint))
     assert found["state"] == "ok"
-    assert "speculative: aiperf got 99.0 tok/s, the log delivers 100.0 tok/s over the whole run" in found["evidence"]
+    assert "Speculative: aiperf got 99.0 tok/s, the log delivers 100.0 tok/s over the whole run" in found["evidence"]
 
 
 @pytest.mark.parametrize("label", ["baseline", "base.log", "gpu01:30000"])
