@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from specmon.commands import pageserver
-from specmon.commands.loopback import is_own_name
 from specmon.commands.pageserver import serving
+from specmon.sources.loopback import is_own_name
 
 OWN = "Host: localhost:9753\r\n"
 

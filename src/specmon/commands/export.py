@@ -11,13 +11,13 @@ from typing import Any
 import click
 
 from specmon.commands.connect import connect
-from specmon.commands.loopback import is_loopback
 from specmon.commands.pageserver import serving
 from specmon.errors import ConfigError
 from specmon.feeds.live import LiveFeed
 from specmon.monitor.feed import Feed
 from specmon.monitor.snapshot import Snapshot
 from specmon.reports.prometheus import prometheus_text
+from specmon.sources.loopback import is_loopback
 
 PATH = "/metrics"
 _KEPT_S = 0.5  # what is asked for again within this time is the same

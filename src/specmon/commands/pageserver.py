@@ -15,7 +15,7 @@ from http import HTTPStatus
 
 import h11
 
-from specmon.commands.loopback import is_loopback, is_own_name
+from specmon.sources.loopback import is_loopback, is_own_name
 
 _PATIENCE_S = 10.0
 _MOST_CONNECTIONS = 64

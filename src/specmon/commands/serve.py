@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 
 import click
 
-from specmon.commands.loopback import is_loopback, is_own_name
 from specmon.errors import ConfigError
+from specmon.sources.loopback import is_loopback, is_own_name
 
 SCREENS = ("connect", "replay", "demo")  # the commands that have a screen to show
 

@@ -57,7 +57,7 @@ def parse_settings(text: str, path: Path) -> SettingsFile:
     """The settings in a text. ConfigError with line and key when something is wrong."""
     try:
         content = tables_of(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except tomllib.TOMLDecodeError as error:
         at = _AT.search(str(error))
         line = "" if at is None else f":{at[1] or max(1, len(text.splitlines()))}"
         message = _AT.sub("", str(error))

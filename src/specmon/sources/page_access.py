@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from ipaddress import ip_address
 
+from specmon.sources.loopback import is_loopback
 from specmon.sources.tls import TlsCheck, TlsTrust
 
 THIS_MACHINE = "this machine"  # how `ThisMachine` is called
@@ -37,22 +37,22 @@ class PageAccess:
         `address` is what the server says it listens on, in a log that anybody may have written into: a key of a host
         goes to that host itself, so only to its loopback, unless the user has written that very address.
         """
-        hosts = {address} if not _is_loopback(address) else {address, _plain(machine)}
-        if _is_loopback(address) and machine == THIS_MACHINE:
+        hosts = {address} if not is_loopback(address) else {address, _plain(machine)}
+        if is_loopback(address) and machine == THIS_MACHINE:
             hosts.add("localhost")
         fitting = [key for key in self.keys if key.host in hosts and key.port in (None, port)]
         return min(fitting, key=lambda key: key.port is None).header if fitting else None
 
     def host_for(self, machine: str, address: str) -> str:
         """How to name a server's host with a key."""
-        if not _is_loopback(address):
+        if not is_loopback(address):
             return f"[{address}]" if ":" in address else address
         return "localhost" if machine == THIS_MACHINE else _plain(machine)
 
     def check_for(self, machine: str, address: str) -> TlsCheck:
         """Whose certificate a server must show: the machine's, or one for the address that is asked."""
         names = [] if machine == THIS_MACHINE else [_plain(machine)]
-        local = ["localhost"] if _is_loopback(address) else []
+        local = ["localhost"] if is_loopback(address) else []
         trust = self.host_trusts.get("localhost" if machine == THIS_MACHINE else _plain(machine), self.trust)
         return trust.check(tuple(dict.fromkeys((*names, address, *local))))
 
@@ -60,10 +60,3 @@ class PageAccess:
 def _plain(machine: str) -> str:
     """A host without the login name and without brackets."""
     return machine.rpartition("@")[2].strip("[]")
-
-
-def _is_loopback(address: str) -> bool:
-    try:
-        return ip_address(address).is_loopback
-    except ValueError:
-        return address == "localhost"

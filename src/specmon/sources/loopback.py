@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import ipaddress
+from ipaddress import ip_address
 from urllib.parse import urlsplit
-
-_LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 def is_loopback(host: str) -> bool:
     """Whether only this machine can reach that address."""
-    if host in _LOCAL_NAMES:
-        return True
     try:
-        return ipaddress.ip_address(host).is_loopback
+        return ip_address(host).is_loopback
     except ValueError:
-        return False
+        return host == "localhost"
 
 
 def is_own_name(host_header: str) -> bool:
