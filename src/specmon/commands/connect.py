@@ -9,6 +9,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path, PurePosixPath
+from typing import Any, Literal
 
 import click
 
@@ -63,6 +64,37 @@ _OPTIONS = {Role.BASELINE: "--baseline", Role.SPECULATIVE: "--spec"}
 
 def connect(
     *,
+    reference: str | None,
+    on_desktop: bool,
+    webhook: str | None,
+    is_plain: bool,
+    interval_s: float,
+    theme: str | None,
+    is_ascii: bool,
+    **followed: Any,
+) -> int:
+    """Follow servers on a screen, or as plain lines, until the user quits. `followed` is for `follow`."""
+    prompt = UserPrompt()
+    return follow(
+        **followed,
+        reference=reference,
+        rivals="refuse" if is_plain or not has_screen() else "ask",
+        prompt=prompt,
+        present=partial(
+            show,
+            is_plain=is_plain,
+            interval_s=interval_s,
+            theme=theme,
+            is_ascii=is_ascii,
+            prompt=prompt,
+            notify=Notify(on_desktop=on_desktop, webhook=chosen_webhook(webhook)),
+            folders=reference_places(reference),
+        ),
+    )
+
+
+def follow(
+    *,
     hosts: Sequence[str],
     baseline: Sequence[str],
     speculative: Sequence[str],
@@ -72,25 +104,21 @@ def connect(
     format_files: Sequence[Path],
     ssh: SshOptions,
     pages: PageOptions,
-    from_start: bool,
-    is_all: bool,
-    record: Path | None,
-    on_desktop: bool,
-    webhook: str | None,
-    is_plain: bool,
-    interval_s: float,
-    theme: str | None,
-    is_ascii: bool,
-    present: Callable[[LiveFeed], Awaitable[int]] | None = None,
+    from_start: bool = False,
+    is_all: bool = False,
+    record: Path | None = None,
+    rivals: Literal["ask", "refuse", "tell"],
+    prompt: UserPrompt,
+    present: Callable[[LiveFeed], Awaitable[int]],
 ) -> int:
-    """Follow servers until the user quits; 2 when none of them can ever be followed.
+    """Follow servers as long as `present` runs the feed; 2 when none of them can ever be followed.
 
-    `present` runs the feed; without it there is a screen, or plain lines where there is no terminal.
+    `rivals`: what is done where several servers of one role were found. Unless the user can be asked, there is no list
+    of events either, and what could not be had of a server goes to stderr.
     """
     if from_start and is_all:
         raise ConfigError("--from-start and --all exclude each other: leave one out.")
     access = page_access(pages, first_host=hosts[0], environ=os.environ)
-    notify = Notify(on_desktop=on_desktop, webhook=chosen_webhook(webhook))
     if record is not None:
         make_folder(record)
     # A capture is written in the order of the log, so what goes into one is read in that order.
@@ -106,7 +134,6 @@ def connect(
     given = parse_sides((), baseline, speculative, first_host=first)
 
     async def run() -> int:
-        prompt = UserPrompt()
         places = {host_of(address.place) for _, address in given} if given else set(hosts)
         async with Hosts(ssh, prompt, access, are_many=len(places) > 1) as open_hosts:
             arrivals: list[Callable[[LiveFeed], Awaitable[None]]] = []
@@ -118,40 +145,27 @@ def connect(
             else:
                 machines = [machine_of(host, open_hosts) for host in hosts]
                 found, absent = await survey_soon(machines, is_asking=lambda: prompt.is_asking)
-                is_asked = present is None and not is_plain and has_screen()
                 channels = await chosen_of(
                     session,
                     found,
                     backfill_bytes=backfill_bytes,
-                    can_choose_later=is_asked or present is not None,
+                    can_choose_later=rivals != "refuse",
                     access=access,
                 )
                 arrivals = [
                     arrival_of(session, machine, f"{len(channels) + number}", backfill_bytes, access)
                     for number, machine in enumerate(absent, start=1)
                 ]
-                if found.choice.rivals and present is not None:
+                if found.choice.rivals and rivals == "tell":
                     click.echo(f"specmon: {visible(rivals_sentence(found.choice))}", err=True)
                 elif found.choice.rivals:
                     asking = asyncio.create_task(choose_sides(prompt, session, found, channels))
             recorder = None if record is None else recorder_of(record, session, channels)
             feed = LiveFeed(session, channels, clock=time.time, recorder=recorder, past=depth, arrivals=arrivals)
-            if present is not None or is_plain or not has_screen():
+            if rivals != "ask":
                 feed.telling = partial(_warn, session)
             try:
-                if present is not None:
-                    status = await present(feed)
-                else:
-                    status = await show(
-                        feed,
-                        is_plain=is_plain,
-                        interval_s=interval_s,
-                        theme=theme,
-                        is_ascii=is_ascii,
-                        prompt=prompt,
-                        notify=notify,
-                        folders=reference_places(reference),
-                    )
+                status = await present(feed)
             finally:
                 if asking is not None:
                     asking.cancel()

@@ -10,7 +10,8 @@ from typing import Any
 
 import click
 
-from specmon.commands.connect import connect
+from specmon.commands.asking import UserPrompt
+from specmon.commands.connect import follow
 from specmon.commands.pageserver import serving
 from specmon.errors import ConfigError
 from specmon.feeds.live import LiveFeed
@@ -35,19 +36,7 @@ def export_prometheus(*, listen: str, **followed: Any) -> int:
             "names and speeds of your servers. Let a firewall choose who may, or listen on 127.0.0.1.",
             err=True,
         )
-    return connect(
-        **followed,
-        from_start=False,
-        is_all=False,
-        record=None,
-        on_desktop=False,
-        webhook=None,
-        is_plain=True,
-        interval_s=1.0,
-        theme=None,
-        is_ascii=False,
-        present=partial(publish, host=host, port=port),
-    )
+    return follow(**followed, rivals="tell", prompt=UserPrompt(), present=partial(publish, host=host, port=port))
 
 
 def listening_place(listen: str) -> tuple[str, int]:
