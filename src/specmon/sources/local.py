@@ -17,9 +17,10 @@ from specmon.sources.files import found_file, is_compressed, look_at, read_whole
 from specmon.sources.follow import Pace, follow_file
 from specmon.sources.looks import Batch, Evidence, FoundFile, Look, MovedFile, NoFile, RangeRead
 from specmon.sources.past import PastFile
+from specmon.sources.written import Watch
 
 _BLOCK_BYTES = 1 << 20
-_POLL_S = 0.02  # like the far side's tail; a look at an open file costs microseconds
+_POLL_S = 0.02  # like the far side's tail, where nothing tells that the file is written
 _TICK_S = 0.25
 _ROTATED = re.compile(r"[.-][0-9][0-9.:T_-]*")  # what a rotation adds to a name: .1, -20261130
 
@@ -48,9 +49,11 @@ class LocalReach:
             # Gone since the look: the first batch says so, and the follower looks again.
             yield LocalOpenFile(None, offset, watch, self._poll_s, self._tick_s)
             return
+        opened = LocalOpenFile(descriptor, offset, watch, self._poll_s, self._tick_s)
         try:
-            yield LocalOpenFile(descriptor, offset, watch, self._poll_s, self._tick_s)
+            yield opened
         finally:
+            opened.close()
             os.close(descriptor)
 
     async def read_range(self, path: str, start: int, size: int) -> RangeRead | None:
@@ -68,6 +71,8 @@ class LocalOpenFile:
         self._poll_s = poll_s
         self._tick_s = tick_s
         self._next_tick: float | None = None  # on the monotonic clock; the first output is a look
+        self._writing: Watch | None = None  # once the end was seen
+        self._is_told = False  # the last bytes came with word of them
 
     async def next(self) -> Batch:
         """The next bytes, or none after a while, and a look behind them."""
@@ -77,13 +82,28 @@ class LocalOpenFile:
             self._next_tick = time.monotonic() + self._tick_s
             return self._batch(self._descriptor, b"")
         while True:  # ends with bytes or, at the latest, with the next tick
-            if data := os.pread(self._descriptor, _BLOCK_BYTES, self._offset):
+            is_written = False
+            if (writing := self._writing) is not None:
+                is_written = writing.is_written
+                writing.forget()
+            data = os.pread(self._descriptor, _BLOCK_BYTES, self._offset)
+            if data or is_written:
+                self._is_told = is_written
+            if data:
                 await asyncio.sleep(0)  # a long file must not keep everybody else waiting
                 return self._batch(self._descriptor, data)
             if (now := time.monotonic()) >= self._next_tick:
                 self._next_tick = now + self._tick_s
                 return self._batch(self._descriptor, b"")
-            await asyncio.sleep(self._poll_s)
+            if writing is None:
+                writing = self._writing = Watch.of(self._descriptor)
+                continue  # what was written since the look was not told
+            await writing.wait(self._next_tick - now if self._is_told else self._poll_s)
+
+    def close(self) -> None:
+        """The file is not read any more."""
+        if self._writing is not None:
+            self._writing.close()
 
     def _batch(self, descriptor: int, data: bytes) -> Batch:
         before = max(0, self._offset - HEAD_BYTES)
